@@ -1,0 +1,132 @@
+//! Folding the journal: one event, one change. Never refuses, never decides.
+//!
+//! An event that does not fit the state is a corrupt journal, not a case to handle, so the lookups here
+//! panic; recovery runs the fold behind a check of the hash chain.
+
+use std::sync::Arc;
+
+use crate::{
+    event::{Event, Placed},
+    hold::{Booking, BookingState, Hold, HoldState, Version},
+    ids::{BookingId, HoldId, OfferId},
+    state::{OfferState, State},
+    time::Moment,
+};
+
+/// Changes the state by what happened at `at`, the next entry of the journal.
+pub fn apply(state: &mut State, event: &Event, at: Moment) {
+    state.version = Version(state.version.0 + 1);
+    match event {
+        Event::OfferCreated { offer } => {
+            let fresh = OfferState::new(Arc::clone(offer), at, state.version);
+            state.listing.push(offer.id().clone());
+            state.offers.insert(offer.id().clone(), fresh);
+        }
+        Event::OfferAmended { offer, amendment } => {
+            let offer = touched(state, offer);
+            let amended = offer.offer.amended(amendment).expect("a journalled amendment was checked");
+            offer.offer = Arc::new(amended);
+            offer.recount();
+        }
+        Event::UnitsBlocked { offer, units } => {
+            let offer = touched(state, offer);
+            units.iter().for_each(|&unit| offer.change(unit, |unit| unit.blocked = true));
+        }
+        Event::UnitsUnblocked { offer, units } => {
+            let offer = touched(state, offer);
+            units.iter().for_each(|&unit| offer.change(unit, |unit| unit.blocked = false));
+        }
+        Event::HoldPlaced(placed) => place(state, placed),
+        Event::HoldExtended { hold, expires_at } => extend(state, *hold, *expires_at),
+        Event::HoldReleased { hold } => end(state, *hold, HoldState::Released { at }, at),
+        Event::HoldExpired { hold } => end(state, *hold, HoldState::Expired { at }, at),
+        Event::BookingConfirmed { booking, hold } => confirm(state, *booking, *hold, at),
+        Event::BookingCancelled { booking } => cancel(state, *booking, at),
+    }
+}
+
+fn place(state: &mut State, placed: &Placed) {
+    let hold = Hold {
+        id: placed.hold,
+        holder: placed.holder.clone(),
+        state: HoldState::Active,
+        lines: Arc::clone(&placed.lines),
+        amount: placed.amount,
+        currency: placed.currency,
+        expires_at: placed.expires_at,
+        extensions: 0,
+        relaxed: placed.relaxed.clone(),
+        version: state.version,
+    };
+    state.add_held(&hold);
+    touch_offers_of(state, &hold);
+    state.holds.insert(hold.id, hold);
+}
+
+/// Takes the hold out of the sums and of the map; the caller changes it and puts it back.
+fn lift(state: &mut State, hold: HoldId) -> Hold {
+    let hold = state.holds.remove(&hold).expect("a journalled hold exists");
+    state.remove_held(&hold);
+    touch_offers_of(state, &hold);
+    hold
+}
+
+fn extend(state: &mut State, hold: HoldId, expires_at: Moment) {
+    let lifted = lift(state, hold);
+    let extended = Hold { expires_at, extensions: lifted.extensions + 1, version: state.version, ..lifted };
+    state.add_held(&extended);
+    state.holds.insert(hold, extended);
+}
+
+fn end(state: &mut State, hold: HoldId, ended: HoldState, at: Moment) {
+    let lifted = lift(state, hold);
+    state.ended.push_back((at, hold));
+    state.holds.insert(hold, Hold { state: ended, version: state.version, ..lifted });
+}
+
+fn confirm(state: &mut State, booking: BookingId, hold: HoldId, at: Moment) {
+    let lifted = lift(state, hold);
+    state.add_booked(&lifted.holder, &lifted.lines);
+    state.bookings.insert(
+        booking,
+        Booking {
+            id: booking,
+            hold,
+            holder: lifted.holder.clone(),
+            state: BookingState::Confirmed,
+            lines: Arc::clone(&lifted.lines),
+            amount: lifted.amount,
+            currency: lifted.currency,
+            created_at: at,
+            version: state.version,
+        },
+    );
+    state.ended.push_back((at, hold));
+    state.holds.insert(hold, Hold { state: HoldState::Booked { booking }, version: state.version, ..lifted });
+}
+
+fn cancel(state: &mut State, booking: BookingId, at: Moment) {
+    let version = state.version;
+    let booking = state.bookings.get_mut(&booking).expect("a journalled booking exists");
+    booking.state = BookingState::Cancelled { at };
+    booking.version = version;
+    let (holder, lines) = (booking.holder.clone(), Arc::clone(&booking.lines));
+    state.remove_booked(&holder, &lines);
+    for line in lines.iter() {
+        touched(state, &line.offer);
+    }
+}
+
+/// The offer, marked as changed by this entry.
+fn touched<'a>(state: &'a mut State, offer: &OfferId) -> &'a mut OfferState {
+    let version = state.version;
+    let offer = state.offers.get_mut(offer).expect("a journalled offer exists");
+    offer.version = version;
+    offer
+}
+
+fn touch_offers_of(state: &mut State, hold: &Hold) {
+    for line in hold.lines.iter() {
+        touched(state, &line.offer);
+    }
+}

@@ -1,0 +1,101 @@
+//! What can be asked of the ledger, and by whom.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    ids::{BookingId, HoldId, HolderId, OfferId},
+    offer::{Amendment, Offer},
+    time::Moment,
+};
+
+/// A request that may change the state. Ids of things to be made are minted by the caller: the domain has no
+/// dice, and a retry must be able to name the same thing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    CreateOffer {
+        offer: Arc<Offer>,
+    },
+    AmendOffer {
+        offer: OfferId,
+        amendment: Amendment,
+    },
+    Block {
+        offer: OfferId,
+        units: Vec<String>,
+    },
+    Unblock {
+        offer: OfferId,
+        units: Vec<String>,
+    },
+    PlaceHold {
+        hold: HoldId,
+        holder: HolderId,
+        asks: Vec<Ask>,
+    },
+    ExtendHold {
+        hold: HoldId,
+    },
+    ReleaseHold {
+        hold: HoldId,
+    },
+    Confirm {
+        booking: BookingId,
+        hold: HoldId,
+    },
+    Cancel {
+        booking: BookingId,
+    },
+    /// Writes down the expiry of at most `limit` holds whose time has come. Nothing waits for it.
+    Tidy {
+        limit: usize,
+    },
+}
+
+/// One line of a requested hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    pub offer: OfferId,
+    pub pick: Pick,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// That seat, or that many of a stock line.
+    Unit { key: String, qty: u32 },
+    /// The best seats there are.
+    Best { qty: u32, category: Option<String> },
+    /// A service at an instant.
+    Slot { service: String, start: Moment },
+}
+
+/// Who asks. What an API key may do is settled before the domain is reached; what a browser's session may
+/// touch is settled here: its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// An API key, by its public prefix.
+    Key(Arc<str>),
+    /// A browser session; it is its own holder.
+    Session(HolderId),
+    /// Holdfast itself, tidying.
+    System,
+}
+
+impl Actor {
+    /// Whether this actor may see and touch what belongs to `holder`.
+    pub fn may_touch(&self, holder: &HolderId) -> bool {
+        match self {
+            Self::Key(_) | Self::System => true,
+            Self::Session(own) => own == holder,
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(prefix) => write!(f, "key:{prefix}"),
+            Self::Session(holder) => write!(f, "session:{holder}"),
+            Self::System => f.write_str("system"),
+        }
+    }
+}

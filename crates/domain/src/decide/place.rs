@@ -1,0 +1,367 @@
+//! Placing a hold: every line is had, or none is.
+
+use std::collections::HashSet;
+
+use super::{Decision, Displaced, Subject, in_the_way, known};
+use crate::{
+    command::{Ask, Pick},
+    event::{Event, Placed},
+    hold::Line,
+    ids::{HoldId, HolderId, OfferId},
+    money::Money,
+    offer::{Inventory, Kind, UnitNo},
+    refusal::{Conflict, Limit, Refusal},
+    schedule::{Calendar, Span},
+    seating::{self, Relaxed, Vacancy},
+    state::{OfferState, State},
+    text::Invalid,
+    time::Moment,
+};
+
+/// How many groups a refusal proposes instead.
+const MAX_ALTERNATIVES: usize = 3;
+
+pub(super) fn place(
+    state: &State,
+    id: HoldId,
+    holder: &HolderId,
+    asks: &[Ask],
+    now: Moment,
+) -> Result<Decision, Refusal> {
+    let mut lines = named_lines(state, asks)?;
+    check_shape(state, asks, &lines)?;
+    if let Some(own) = same_hold_again(state, holder, asks, &lines, now) {
+        return Ok(Subject::Hold(own).unchanged());
+    }
+    check_on_sale(state, asks, now)?;
+    check_limits(state, holder, asks, now)?;
+    let relaxed = add_best(state, asks, &mut lines, now)?;
+    let displaced = check_free(state, asks, &lines, now)?;
+
+    let amount =
+        total(&lines).ok_or_else(|| Invalid::new("lines", "cost more than can be charged at once"))?;
+    let ttl_s = asks.iter().map(|ask| state.offers[&ask.offer].offer().def().hold_ttl_s).min();
+    let mut events = displaced.events();
+    events.push(Event::HoldPlaced(Placed {
+        hold: id,
+        holder: holder.clone(),
+        lines: lines.into(),
+        amount,
+        currency: state.offers[&asks[0].offer].offer().currency(),
+        expires_at: now.plus_s(ttl_s.expect("a hold has lines")),
+        relaxed,
+    }));
+    Ok(Subject::Hold(id).with(events))
+}
+
+/// The lines that name what they want; best-available ones come later, when it is known that they may.
+fn named_lines(state: &State, asks: &[Ask]) -> Result<Vec<Line>, Refusal> {
+    // Unknown offers come first whatever else is wrong, so look at all of them before the units.
+    for ask in asks {
+        known(state, &ask.offer)?;
+    }
+    let mut lines = Vec::with_capacity(asks.len());
+    for ask in asks {
+        let offer = state.offers[&ask.offer].offer();
+        let unknown = |unit: &str| Refusal::UnknownUnit { offer: ask.offer.clone(), unit: unit.to_owned() };
+        match (&ask.pick, offer.inventory()) {
+            (Pick::Best { .. }, Inventory::Seats(_)) => {}
+            (Pick::Unit { key, qty }, Inventory::Seats(_) | Inventory::Stock(_)) => {
+                let unit = offer.find(key).ok_or_else(|| unknown(key))?;
+                let price = offer.price(unit).expect("seats and stock are priced by unit");
+                lines.push(single(ask.offer.clone(), unit, *qty, price));
+            }
+            (Pick::Slot { service, start }, Inventory::Slots(calendar)) => {
+                let at = calendar.service(service).ok_or_else(|| unknown(service))?;
+                let span = calendar
+                    .span(at, *start)
+                    .map_err(|detail| Refusal::InvalidTime { offer: ask.offer.clone(), detail })?;
+                lines.push(slot(ask.offer.clone(), calendar, at, span));
+            }
+            (_, inventory) => return Err(wrong_pick(ask, inventory).into()),
+        }
+    }
+    Ok(lines)
+}
+
+fn single(offer: OfferId, unit: UnitNo, qty: u32, price: Money) -> Line {
+    Line { offer, unit, qty, price, service: None, first: unit, cells: 1 }
+}
+
+fn slot(offer: OfferId, calendar: &Calendar, service: u16, span: Span) -> Line {
+    let price = calendar.services()[service as usize].price;
+    Line {
+        offer,
+        unit: span.unit,
+        qty: 1,
+        price,
+        service: Some(service),
+        first: span.first,
+        cells: span.cells,
+    }
+}
+
+fn wrong_pick(ask: &Ask, inventory: &Inventory) -> Invalid {
+    let rule = match inventory {
+        Inventory::Seats(_) => "sells seats: ask with \"unit\" or \"best\"",
+        Inventory::Stock(_) => "sells stock: ask with \"unit\" and \"qty\"",
+        Inventory::Slots(_) => "sells slots: ask with \"service\" and \"start\"",
+    };
+    Invalid::new("lines", format!("{} {rule}", ask.offer))
+}
+
+/// What no state of the sale could make right.
+fn check_shape(state: &State, asks: &[Ask], lines: &[Line]) -> Result<(), Invalid> {
+    let Some(first) = asks.first() else {
+        return Err(Invalid::new("lines", "must name at least one thing to hold"));
+    };
+    let currency = state.offers[&first.offer].offer().currency();
+    if asks.iter().any(|ask| state.offers[&ask.offer].offer().currency() != currency) {
+        return Err(Invalid::new("lines", "must all be sold in one currency"));
+    }
+    for ask in asks {
+        let seats = state.offers[&ask.offer].offer().kind() == Kind::Seats;
+        match ask.pick {
+            Pick::Unit { qty: 0, .. } | Pick::Best { qty: 0, .. } => {
+                return Err(Invalid::new("qty", "must be at least 1"));
+            }
+            Pick::Unit { qty, .. } if seats && qty != 1 => {
+                return Err(Invalid::new("qty", "of a seat is always 1"));
+            }
+            _ => {}
+        }
+    }
+    let twice = |at: usize, line: &Line| lines[..at].iter().any(|earlier| earlier.overlaps(line));
+    match lines.iter().enumerate().find(|&(at, line)| twice(at, line)) {
+        Some((_, line)) => Err(Invalid::new("lines", format!("name one unit of {} twice", line.offer))),
+        None => Ok(()),
+    }
+}
+
+/// The holder's own live hold on exactly these lines: asking again is not a conflict with oneself.
+fn same_hold_again(
+    state: &State,
+    holder: &HolderId,
+    asks: &[Ask],
+    lines: &[Line],
+    now: Moment,
+) -> Option<HoldId> {
+    let first = lines.first().filter(|_| lines.len() == asks.len())?;
+    let stake = state.offers[&first.offer].stakes.get(holder)?;
+    let from = stake.holds.partition_point(|&(unit, _)| unit < first.unit);
+    let on_that_unit = stake.holds[from..].iter().take_while(|&&(unit, _)| unit == first.unit);
+    let same = |hold: &crate::Hold| {
+        hold.is_live(now)
+            && hold.lines.len() == lines.len()
+            && lines.iter().all(|line| hold.lines.iter().any(|held| same_claim(held, line)))
+    };
+    on_that_unit.map(|(_, id)| *id).find(|id| same(&state.holds[id]))
+}
+
+fn same_claim(held: &Line, asked: &Line) -> bool {
+    held.offer == asked.offer
+        && held.unit == asked.unit
+        && held.qty == asked.qty
+        && held.service == asked.service
+}
+
+fn check_on_sale(state: &State, asks: &[Ask], now: Moment) -> Result<(), Refusal> {
+    let closed = asks.iter().map(|ask| state.offers[&ask.offer].offer()).find(|offer| !offer.on_sale(now));
+    match closed.map(|offer| offer.def()) {
+        Some(def) => Err(Refusal::NotOnSale {
+            offer: def.id.clone(),
+            opens_at: def.opens_at,
+            closes_at: def.closes_at,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Quantity held plus booked, per offer, against the offer's limit.
+fn check_limits(state: &State, holder: &HolderId, asks: &[Ask], now: Moment) -> Result<(), Refusal> {
+    for (at, ask) in asks.iter().enumerate() {
+        let offer = &state.offers[&ask.offer];
+        let Some(limit) = offer.offer().def().limit_per_holder else { continue };
+        if asks[..at].iter().any(|earlier| earlier.offer == ask.offer) {
+            continue;
+        }
+        let asked: u64 = asks.iter().filter(|other| other.offer == ask.offer).map(quantity).sum();
+        let used = used_by(state, offer, holder, u64::from(limit).saturating_sub(asked), now);
+        if used + asked > u64::from(limit) {
+            return Err(Refusal::LimitReached(Limit::PerHolder {
+                offer: ask.offer.clone(),
+                limit,
+                used,
+                asked,
+            }));
+        }
+    }
+    Ok(())
+}
+
+fn quantity(ask: &Ask) -> u64 {
+    match ask.pick {
+        Pick::Unit { qty, .. } | Pick::Best { qty, .. } => qty.into(),
+        Pick::Slot { .. } => 1,
+    }
+}
+
+/// What the holder has in the offer. Expired holds no longer count, but they are only looked at when the sum
+/// that includes them is over `enough`.
+fn used_by(state: &State, offer: &OfferState, holder: &HolderId, enough: u64, now: Moment) -> u64 {
+    let Some(stake) = offer.stakes.get(holder) else { return 0 };
+    let recorded = stake.held + stake.booked;
+    if recorded <= enough {
+        return recorded;
+    }
+    let mut expired: Vec<HoldId> = stake.holds.iter().map(|&(_, id)| id).collect();
+    expired.retain(|id| !state.holds[id].is_live(now));
+    expired.sort_unstable();
+    expired.dedup();
+    let here = |line: &&Line| line.offer == *offer.offer().id();
+    let qty_of =
+        |id: &HoldId| state.holds[id].lines.iter().filter(here).map(|line| u64::from(line.qty)).sum::<u64>();
+    recorded - expired.iter().map(qty_of).sum::<u64>()
+}
+
+/// Finds seats for the best-available asks and adds their lines.
+fn add_best(
+    state: &State,
+    asks: &[Ask],
+    lines: &mut Vec<Line>,
+    now: Moment,
+) -> Result<Vec<Relaxed>, Refusal> {
+    let mut relaxed = Vec::new();
+    for ask in asks {
+        let Pick::Best { qty, category } = &ask.pick else { continue };
+        let at = &state.offers[&ask.offer];
+        let Inventory::Seats(plan) = at.offer().inventory() else { unreachable!("checked by named_lines") };
+        if let Some(category) = category
+            && !plan.sections().iter().any(|section| section.category == *category)
+        {
+            return Err(
+                Invalid::new("category", format!("{} has no category {category:?}", ask.offer)).into()
+            );
+        }
+        let vacancy = Vacant::new(state, at, lines, now);
+        let best = seating::best(plan, &vacancy, *qty, category.as_deref())
+            .ok_or_else(|| Refusal::SoldOut { offer: ask.offer.clone(), conflicts: vec![] })?;
+        lines.extend(
+            best.units.iter().map(|&unit| single(ask.offer.clone(), unit, 1, plan.section_of(unit).price)),
+        );
+        relaxed.extend(best.relaxed);
+    }
+    relaxed.sort_unstable();
+    relaxed.dedup();
+    Ok(relaxed)
+}
+
+/// Either room for all lines, or what stands in their way: blocked units before taken ones before stock.
+fn check_free(state: &State, asks: &[Ask], lines: &[Line], now: Moment) -> Result<Displaced, Refusal> {
+    let mut displaced = Displaced::default();
+    let mut full: Vec<(&Line, UnitNo)> = Vec::new();
+    for line in lines {
+        let offer = &state.offers[&line.offer];
+        full.extend(
+            line.units()
+                .filter(|&unit| !displaced.make_room(offer, unit, line.qty, now))
+                .map(|unit| (line, unit)),
+        );
+    }
+    if full.is_empty() {
+        return Ok(displaced);
+    }
+    let counted = |line: &Line| state.offers[&line.offer].offer().kind() == Kind::Stock;
+    let blocked = |&(line, unit): &(&Line, UnitNo)| state.offers[&line.offer].unit(unit).blocked;
+    let conflict = |of: &dyn Fn(&(&Line, UnitNo)) -> bool| {
+        let those = full.iter().filter(|at| of(at));
+        those.map(|&(line, unit)| in_the_way(&state.offers[&line.offer], unit)).collect::<Vec<_>>()
+    };
+    let alternatives = || alternatives(state, asks, lines, full[0].0, now);
+    if full.iter().any(blocked) {
+        return Err(Refusal::UnitBlocked(Conflict {
+            conflicts: conflict(&blocked),
+            alternatives: alternatives(),
+        }));
+    }
+    if full.iter().any(|(line, _)| !counted(line)) {
+        let conflicts = conflict(&|(line, _)| !counted(line));
+        return Err(Refusal::UnitTaken(Conflict { conflicts, alternatives: alternatives() }));
+    }
+    Err(Refusal::SoldOut { offer: full[0].0.offer.clone(), conflicts: conflict(&|_| true) })
+}
+
+/// What could be had instead of the lines of `missed`'s offer.
+fn alternatives(state: &State, asks: &[Ask], lines: &[Line], missed: &Line, now: Moment) -> Vec<Vec<String>> {
+    let at = &state.offers[&missed.offer];
+    let offer = at.offer();
+    match offer.inventory() {
+        Inventory::Stock(_) => Vec::new(),
+        Inventory::Seats(plan) => {
+            let named =
+                asks.iter().filter(|ask| ask.offer == missed.offer && matches!(ask.pick, Pick::Unit { .. }));
+            let wanted: Vec<_> = lines
+                .iter()
+                .filter(|line| line.offer == missed.offer)
+                .map(|line| line.unit)
+                .take(named.count())
+                .collect();
+            let vacancy = Vacant::new(state, at, &[], now);
+            let groups = seating::alternatives(plan, &vacancy, &wanted, MAX_ALTERNATIVES);
+            groups.into_iter().map(|units| units.into_iter().map(|unit| offer.key(unit)).collect()).collect()
+        }
+        Inventory::Slots(calendar) => {
+            let service = missed.service.expect("a slot line names its service");
+            let free = |span: &Span| {
+                (span.first..span.first + span.cells)
+                    .all(|unit| Displaced::default().make_room(at, unit, 1, now))
+            };
+            let starts = calendar.nearest_starts(service, missed.unit, MAX_ALTERNATIVES, &free);
+            starts.into_iter().map(|start| vec![offer.key(start.span.unit)]).collect()
+        }
+    }
+}
+
+/// The free seats of an offer as of now: expired holds do not count, and neither do the seats that earlier
+/// lines of the same request have already chosen.
+struct Vacant<'a> {
+    offer: &'a OfferState,
+    chosen: HashSet<UnitNo>,
+    now: Moment,
+    /// Nothing has expired unswept, so the counters are exact.
+    swept: bool,
+}
+
+impl<'a> Vacant<'a> {
+    fn new(state: &State, offer: &'a OfferState, chosen: &[Line], now: Moment) -> Self {
+        let here = chosen.iter().filter(|line| line.offer == *offer.offer().id());
+        let chosen = here.map(|line| line.unit).collect();
+        Self { offer, chosen, now, swept: state.next_due().is_none_or(|due| due > now) }
+    }
+}
+
+impl Vacancy for Vacant<'_> {
+    fn is_free(&self, unit: UnitNo) -> bool {
+        let at = self.offer.unit(unit);
+        let free = if self.swept {
+            at.remaining(1) > 0
+        } else {
+            !at.blocked
+                && at.booked == 0
+                && (at.held == 0 || self.offer.claims_on(unit).all(|(expires_at, ..)| expires_at <= self.now))
+        };
+        free && !self.chosen.contains(&unit)
+    }
+
+    fn free_in_row(&self, row: usize) -> u32 {
+        let Inventory::Seats(plan) = self.offer.offer().inventory() else { return 0 };
+        if self.swept && self.chosen.is_empty() {
+            return self.offer.free_in_row[row];
+        }
+        plan.rows()[row].units().filter(|&unit| self.is_free(unit)).count() as u32
+    }
+}
+
+fn total(lines: &[Line]) -> Option<Money> {
+    lines.iter().try_fold(Money::ZERO, |sum, line| sum.plus(line.price.times(line.qty)?))
+}

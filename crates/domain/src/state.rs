@@ -1,0 +1,420 @@
+//! The state of everything on sale, as a value.
+//!
+//! Holds and bookings are the truth; units, claims, stakes and counts are sums over them, kept up to date by
+//! [`apply`](crate::apply) and recomputed from nothing by [`State::from_parts`]. That the two always agree is
+//! what [`invariants`](crate::invariants) checks.
+//!
+//! Memory: a seat costs its 12 bytes in `units`; only what is claimed costs more.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use crate::{
+    hold::{Booking, BookingState, Hold, HoldState, Line, MEMORY_MS, Version},
+    ids::{BookingId, HoldId, HolderId, OfferId},
+    offer::{Inventory, Offer, UnitNo},
+    refusal::UnitState,
+    time::Moment,
+};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// How many journal entries lead here.
+    pub(crate) version: Version,
+    pub(crate) offers: HashMap<OfferId, OfferState>,
+    /// Offers in the order they were made, for listing.
+    pub(crate) listing: Vec<OfferId>,
+    pub(crate) holds: HashMap<HoldId, Hold>,
+    pub(crate) bookings: HashMap<BookingId, Booking>,
+    /// Active holds by expiry: what the sweep works through, and when it is next needed.
+    pub(crate) due: BTreeSet<(Moment, HoldId)>,
+    /// Ended holds by the moment they ended, so that they can be forgotten in time.
+    pub(crate) ended: VecDeque<(Moment, HoldId)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferState {
+    pub(crate) offer: Arc<Offer>,
+    pub(crate) created_at: Moment,
+    pub(crate) version: Version,
+    pub(crate) units: Units,
+    /// Every quantity held, by unit and then by expiry, so the ones that ran out come first.
+    pub(crate) claims: BTreeMap<(UnitNo, Moment, HoldId), u32>,
+    pub(crate) stakes: HashMap<HolderId, Stake>,
+    /// Over all dense units; a calendar's cells are counted by range when asked.
+    pub(crate) counts: Counts,
+    /// Free seats per row, so that a search can skip full rows.
+    pub(crate) free_in_row: Vec<u32>,
+}
+
+/// What one holder has in one offer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Stake {
+    pub(crate) held: u64,
+    pub(crate) booked: u64,
+    /// Active holds with the first unit each has in this offer, sorted.
+    pub(crate) holds: Vec<(UnitNo, HoldId)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unit {
+    pub held: u32,
+    pub booked: u32,
+    pub blocked: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub capacity: u64,
+    pub available: u64,
+    pub held: u64,
+    pub booked: u64,
+    pub blocked: u64,
+}
+
+impl Unit {
+    /// The quantity that can still be claimed. A blocked unit has none, whatever is released meanwhile.
+    pub fn remaining(&self, capacity: u32) -> u32 {
+        if self.blocked { 0 } else { capacity - self.held - self.booked }
+    }
+
+    pub fn state(&self, capacity: u32) -> UnitState {
+        if self.remaining(capacity) > 0 {
+            UnitState::Available
+        } else if self.held + self.booked < capacity {
+            UnitState::Blocked
+        } else if self.held > 0 {
+            UnitState::Held
+        } else {
+            UnitState::Booked
+        }
+    }
+
+    pub fn counts(&self, capacity: u32) -> Counts {
+        let remaining = self.remaining(capacity);
+        Counts {
+            capacity: capacity.into(),
+            available: remaining.into(),
+            held: self.held.into(),
+            booked: self.booked.into(),
+            blocked: u64::from(capacity - self.held - self.booked - remaining),
+        }
+    }
+}
+
+impl Counts {
+    pub fn add(&mut self, other: Self) {
+        self.capacity += other.capacity;
+        self.available += other.available;
+        self.held += other.held;
+        self.booked += other.booked;
+        self.blocked += other.blocked;
+    }
+
+    pub(crate) fn take(&mut self, other: Self) {
+        self.capacity -= other.capacity;
+        self.available -= other.available;
+        self.held -= other.held;
+        self.booked -= other.booked;
+        self.blocked -= other.blocked;
+    }
+}
+
+/// Seats and stock lie side by side; a calendar has a cell only where something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Units {
+    Dense(Vec<Unit>),
+    Sparse(BTreeMap<UnitNo, Unit>),
+}
+
+impl Units {
+    pub(crate) fn get(&self, unit: UnitNo) -> Unit {
+        match self {
+            Self::Dense(units) => units[unit as usize],
+            Self::Sparse(cells) => cells.get(&unit).copied().unwrap_or_default(),
+        }
+    }
+
+    fn set(&mut self, at: UnitNo, unit: Unit) {
+        match self {
+            Self::Dense(units) => units[at as usize] = unit,
+            Self::Sparse(cells) if unit == Unit::default() => {
+                cells.remove(&at);
+            }
+            Self::Sparse(cells) => {
+                cells.insert(at, unit);
+            }
+        }
+    }
+}
+
+impl OfferState {
+    pub(crate) fn new(offer: Arc<Offer>, created_at: Moment, version: Version) -> Self {
+        let units = match offer.inventory() {
+            Inventory::Slots(_) => Units::Sparse(BTreeMap::new()),
+            _ => Units::Dense(vec![Unit::default(); offer.dense_units() as usize]),
+        };
+        let free_in_row = match offer.inventory() {
+            Inventory::Seats(plan) => plan.rows().iter().map(|row| row.seats).collect(),
+            _ => Vec::new(),
+        };
+        let (claims, stakes, counts) = Default::default();
+        let mut fresh = Self { offer, created_at, version, units, claims, stakes, counts, free_in_row };
+        fresh.recount();
+        fresh
+    }
+
+    pub fn offer(&self) -> &Arc<Offer> {
+        &self.offer
+    }
+
+    pub fn created_at(&self) -> Moment {
+        self.created_at
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub fn unit(&self, unit: UnitNo) -> Unit {
+        self.units.get(unit)
+    }
+
+    pub fn unit_state(&self, unit: UnitNo) -> UnitState {
+        self.unit(unit).state(self.offer.capacity(unit))
+    }
+
+    /// The holds that claim a unit now, soonest to expire first.
+    pub fn claims_on(&self, unit: UnitNo) -> impl Iterator<Item = (Moment, HoldId, u32)> {
+        let all =
+            (unit, Moment::MIN, HoldId::from_bits(0))..=(unit, Moment::MAX, HoldId::from_bits(u128::MAX));
+        self.claims.range(all).map(|(&(_, expires_at, hold), &qty)| (expires_at, hold, qty))
+    }
+
+    /// Changes one unit and with it every sum that counts it.
+    pub(crate) fn change(&mut self, at: UnitNo, change: impl FnOnce(&mut Unit)) {
+        let capacity = self.offer.capacity(at);
+        let before = self.units.get(at);
+        let mut after = before;
+        change(&mut after);
+        self.units.set(at, after);
+        if let Units::Dense(_) = self.units {
+            self.counts.take(before.counts(capacity));
+            self.counts.add(after.counts(capacity));
+        }
+        if let Inventory::Seats(plan) = self.offer.inventory() {
+            let row = &mut self.free_in_row[plan.row_index(at)];
+            *row = *row + after.remaining(1) - before.remaining(1);
+        }
+    }
+
+    /// Sums the dense units anew, after capacities changed.
+    pub(crate) fn recount(&mut self) {
+        let mut counts = Counts::default();
+        if let Units::Dense(units) = &self.units {
+            for (at, unit) in units.iter().enumerate() {
+                counts.add(unit.counts(self.offer.capacity(at as UnitNo)));
+            }
+        }
+        self.counts = counts;
+    }
+}
+
+/// All that must be kept to rebuild a [`State`]: the rest is sums.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parts {
+    pub version: Version,
+    pub offers: Vec<OfferPart>,
+    pub holds: Vec<Hold>,
+    pub bookings: Vec<Booking>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferPart {
+    pub offer: Arc<Offer>,
+    pub created_at: Moment,
+    pub version: Version,
+    pub blocked: Vec<UnitNo>,
+}
+
+impl State {
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    pub fn offer(&self, id: &OfferId) -> Option<&OfferState> {
+        self.offers.get(id)
+    }
+
+    /// Offers in the order they were made.
+    pub fn offers(&self) -> impl DoubleEndedIterator<Item = &OfferState> {
+        self.listing.iter().map(|id| &self.offers[id])
+    }
+
+    /// A hold that is live, booked, or ended not too long ago.
+    pub fn hold(&self, id: HoldId, now: Moment) -> Option<&Hold> {
+        self.holds.get(&id).filter(|hold| self.ended_at(hold).is_none_or(|at| now.ms_since(at) < MEMORY_MS))
+    }
+
+    pub fn booking(&self, id: BookingId) -> Option<&Booking> {
+        self.bookings.get(&id)
+    }
+
+    pub fn holds(&self) -> impl Iterator<Item = &Hold> {
+        self.holds.values()
+    }
+
+    pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
+        self.bookings.values()
+    }
+
+    /// When the next active hold runs out.
+    pub fn next_due(&self) -> Option<Moment> {
+        self.due.first().map(|&(at, _)| at)
+    }
+
+    /// When a hold ceased to be one; a hold past its expiry ended then, swept or not.
+    fn ended_at(&self, hold: &Hold) -> Option<Moment> {
+        match hold.state {
+            HoldState::Active => Some(hold.expires_at),
+            HoldState::Released { at } | HoldState::Expired { at } => Some(at),
+            HoldState::Booked { booking } => self.bookings.get(&booking).map(|booking| booking.created_at),
+        }
+    }
+
+    /// Drops at most `limit` ended holds that nobody may ask for any more. Tidying: no answer depends on it.
+    pub fn forget(&mut self, now: Moment, limit: usize) {
+        for _ in 0..limit {
+            match self.ended.front() {
+                Some(&(at, hold)) if now.ms_since(at) >= MEMORY_MS => {
+                    self.ended.pop_front();
+                    self.holds.remove(&hold);
+                }
+                _ => break,
+            }
+        }
+    }
+
+    pub fn parts(&self) -> Parts {
+        let part = |at: &OfferState| OfferPart {
+            offer: at.offer.clone(),
+            created_at: at.created_at,
+            version: at.version,
+            blocked: at.blocked_units(),
+        };
+        let mut parts = Parts {
+            version: self.version,
+            offers: self.offers().map(part).collect(),
+            holds: self.holds.values().cloned().collect(),
+            bookings: self.bookings.values().cloned().collect(),
+        };
+        parts.holds.sort_unstable_by_key(|hold| hold.id);
+        parts.bookings.sort_unstable_by_key(|booking| booking.id);
+        parts
+    }
+
+    /// The state that these offers, holds and bookings add up to.
+    pub fn from_parts(parts: Parts) -> Self {
+        let mut state = Self { version: parts.version, ..Self::default() };
+        for part in parts.offers {
+            state.listing.push(part.offer.id().clone());
+            let mut offer = OfferState::new(part.offer, part.created_at, part.version);
+            part.blocked.into_iter().for_each(|unit| offer.change(unit, |unit| unit.blocked = true));
+            state.offers.insert(offer.offer.id().clone(), offer);
+        }
+        for booking in parts.bookings {
+            if booking.state == BookingState::Confirmed {
+                state.add_booked(&booking.holder, &booking.lines);
+            }
+            state.bookings.insert(booking.id, booking);
+        }
+        let mut ended = Vec::new();
+        for hold in parts.holds {
+            match hold.state {
+                HoldState::Active => state.add_held(&hold),
+                _ => ended.extend(state.ended_at(&hold).map(|at| (at, hold.id))),
+            }
+            state.holds.insert(hold.id, hold);
+        }
+        ended.sort_unstable();
+        state.ended = ended.into();
+        state
+    }
+
+    pub(crate) fn add_held(&mut self, hold: &Hold) {
+        self.due.insert((hold.expires_at, hold.id));
+        for line in hold.lines.iter() {
+            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
+            for unit in line.units() {
+                offer.change(unit, |unit| unit.held += line.qty);
+                offer.claims.insert((unit, hold.expires_at, hold.id), line.qty);
+            }
+            let stake = offer.stakes.entry(hold.holder.clone()).or_default();
+            stake.held += u64::from(line.qty);
+            if let Err(at) = stake.holds.binary_search(&(line.unit, hold.id)) {
+                stake.holds.insert(at, (line.unit, hold.id));
+            }
+        }
+    }
+
+    pub(crate) fn remove_held(&mut self, hold: &Hold) {
+        self.due.remove(&(hold.expires_at, hold.id));
+        for line in hold.lines.iter() {
+            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
+            for unit in line.units() {
+                offer.change(unit, |unit| unit.held -= line.qty);
+                offer.claims.remove(&(unit, hold.expires_at, hold.id));
+            }
+            offer.change_stake(&hold.holder, |stake| {
+                stake.held -= u64::from(line.qty);
+                if let Ok(at) = stake.holds.binary_search(&(line.unit, hold.id)) {
+                    stake.holds.remove(at);
+                }
+            });
+        }
+    }
+
+    pub(crate) fn add_booked(&mut self, holder: &HolderId, lines: &[Line]) {
+        for line in lines {
+            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
+            line.units().for_each(|unit| offer.change(unit, |unit| unit.booked += line.qty));
+            offer.stakes.entry(holder.clone()).or_default().booked += u64::from(line.qty);
+        }
+    }
+
+    pub(crate) fn remove_booked(&mut self, holder: &HolderId, lines: &[Line]) {
+        for line in lines {
+            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
+            line.units().for_each(|unit| offer.change(unit, |unit| unit.booked -= line.qty));
+            offer.change_stake(holder, |stake| stake.booked -= u64::from(line.qty));
+        }
+    }
+}
+
+impl OfferState {
+    /// Changes a holder's stake and forgets it when nothing is left.
+    fn change_stake(&mut self, holder: &HolderId, change: impl FnOnce(&mut Stake)) {
+        let stake = self.stakes.get_mut(holder).expect("who holds has a stake");
+        change(stake);
+        if *stake == Stake::default() {
+            self.stakes.remove(holder);
+        }
+    }
+
+    pub fn blocked_units(&self) -> Vec<UnitNo> {
+        match &self.units {
+            Units::Dense(units) => {
+                (0..).zip(units).filter(|(_, unit)| unit.blocked).map(|(at, _)| at).collect()
+            }
+            Units::Sparse(cells) => {
+                cells.iter().filter(|(_, unit)| unit.blocked).map(|(&at, _)| at).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The port to whatever keeps the books. Only a ledger's committed write is a yes.
+//!
+//! A ledger answers a [`Request`] with what the pure model would answer (`holdfast_domain::decide`), makes the
+//! answer durable together with its journal entries and, where the request carries a key, with the words of the
+//! answer itself; and serves reads that never show what is not yet durable. It speaks booking, not SQL.
+
+use std::{fmt, sync::Arc, time::Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use holdfast_domain::{
+    Actor, Booking, BookingId, Command, Counts, Hold, HoldId, HolderId, Line, Moment, Offer, OfferId,
+    Refusal, Unit, UnitNo, UnitState, Version,
+};
+use tokio::sync::broadcast;
+
+#[async_trait]
+pub trait Ledger: Send + Sync + fmt::Debug {
+    /// Decides, and returns only when the decision is durable (or is a no).
+    async fn execute(&self, request: Request) -> Result<Reply, LedgerError>;
+
+    async fn offer(&self, id: &OfferId) -> Result<Option<OfferView>, LedgerError>;
+    /// Offers in the order they were made, from the one after `after`.
+    async fn offers(&self, after: Option<OfferId>, limit: usize) -> Result<Page<OfferView>, LedgerError>;
+    /// Every unit of the offer; of a calendar, the cells in `cells` that something happened to.
+    async fn snapshot(&self, id: &OfferId, cells: Option<Cells>) -> Result<Option<Snapshot>, LedgerError>;
+    async fn hold(&self, id: HoldId) -> Result<Option<HoldView>, LedgerError>;
+    async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError>;
+    /// Bookings in the order they were made.
+    async fn bookings(
+        &self,
+        filter: BookingFilter,
+        page: PageRequest,
+    ) -> Result<Page<BookingView>, LedgerError>;
+    async fn journal(
+        &self,
+        filter: JournalFilter,
+        page: PageRequest,
+    ) -> Result<Page<JournalRecord>, LedgerError>;
+
+    /// Committed changes of units from now on, in order.
+    fn changes(&self) -> broadcast::Receiver<Arc<[Change]>>;
+    async fn health(&self) -> Health;
+
+    async fn find_key(&self, prefix: &str) -> Result<Option<StoredKey>, LedgerError>;
+    async fn add_key(&self, key: StoredKey) -> Result<(), LedgerError>;
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub command: Command,
+    pub actor: Actor,
+    pub key: Option<IdempotencyKey>,
+    /// Work not started by then is dropped unstarted.
+    pub deadline: Instant,
+}
+
+/// The caller's name for one intention, however often it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// Whose key it is: another caller's same key is another key.
+    pub scope: String,
+    pub key: String,
+    /// Of the route and body, to tell a retry from a reuse.
+    pub fingerprint: [u8; 32],
+}
+
+/// How the outside will word an outcome. The ledger is given this when it is made, so that the words of a keyed
+/// answer commit in the same transaction as its effect.
+pub type Render = Arc<dyn Fn(&Outcome) -> Answer + Send + Sync>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Bytes,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Done(Outcome),
+    Refused(Refusal),
+    /// The key was used before for the same request: these were the words.
+    Replayed(Answer),
+    /// The key was used before for something else.
+    KeyReused,
+}
+
+/// What came of a command, as of the moment it was decided.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    OfferCreated(OfferView),
+    OfferAmended(OfferView),
+    Blocked(OfferView),
+    Unblocked(OfferView),
+    Held {
+        hold: HoldView,
+        /// The holder had exactly this already.
+        again: bool,
+    },
+    Extended(HoldView),
+    Released(HoldView),
+    Confirmed(BookingView),
+    Cancelled(BookingView),
+    Tidied {
+        expired: usize,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferView {
+    pub offer: Arc<Offer>,
+    pub created_at: Moment,
+    pub version: Version,
+    /// Of all dense units; zero for a calendar, which is counted by range.
+    pub counts: Counts,
+}
+
+/// A hold with the offers that give its lines their names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HoldView {
+    pub hold: Hold,
+    pub offers: Vec<Arc<Offer>>,
+    pub at: Moment,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct BookingView {
+    pub booking: Booking,
+    pub offers: Vec<Arc<Offer>>,
+    pub at: Moment,
+}
+
+impl HoldView {
+    pub fn offer_of(&self, line: &Line) -> &Arc<Offer> {
+        offer_of(&self.offers, line)
+    }
+}
+
+impl BookingView {
+    pub fn offer_of(&self, line: &Line) -> &Arc<Offer> {
+        offer_of(&self.offers, line)
+    }
+}
+
+fn offer_of<'a>(offers: &'a [Arc<Offer>], line: &Line) -> &'a Arc<Offer> {
+    offers.iter().find(|offer| *offer.id() == line.offer).expect("a view carries the offers of its lines")
+}
+
+/// A range of calendar cells, the end excluded.
+pub type Cells = std::ops::Range<UnitNo>;
+
+/// The units of an offer at one version. Cheap to clone: readers of one version share it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    pub offer: Arc<Offer>,
+    pub version: Version,
+    pub as_of: Moment,
+    pub counts: Counts,
+    pub units: SnapshotUnits,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SnapshotUnits {
+    Dense(Arc<[Unit]>),
+    Cells(Arc<[(UnitNo, Unit)]>),
+}
+
+/// What a committed batch did to one offer's units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub offer: OfferId,
+    pub from: Version,
+    pub to: Version,
+    pub units: Vec<(UnitNo, UnitState)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page<T> {
+    pub data: Vec<T>,
+    /// Pass as `after` to go on; `None` at the end.
+    pub next: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRequest {
+    pub after: Option<String>,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BookingFilter {
+    pub offer: Option<OfferId>,
+    pub holder: Option<HolderId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JournalFilter {
+    pub offer: Option<OfferId>,
+    pub unit: Option<String>,
+    pub hold: Option<HoldId>,
+    pub booking: Option<BookingId>,
+}
+
+/// A journal entry in words: names instead of numbers, states before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalRecord {
+    pub seq: u64,
+    pub at: Moment,
+    pub actor: String,
+    pub kind: String,
+    /// The first offer concerned.
+    pub offer: Option<String>,
+    /// The keys of all units concerned.
+    pub units: Vec<String>,
+    pub hold: Option<String>,
+    pub booking: Option<String>,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    /// Of this entry and the chain before it, in hexadecimal.
+    pub hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Health {
+    pub ready: bool,
+    /// What works less well than it should, in words for an operator.
+    pub degraded: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Admin,
+    Seller,
+}
+
+/// An API key as it is kept: never the key itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredKey {
+    pub prefix: String,
+    pub hash: [u8; 32],
+    pub role: Role,
+    pub created_at: Moment,
+    pub revoked_at: Option<Moment>,
+}
+
+/// The ledger could not answer. Never a "no": that is a [`Refusal`].
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LedgerError {
+    /// The queue is full, or the deadline passed before work began. Nothing happened.
+    #[error("the ledger has more work than it can take")]
+    Overloaded,
+    /// Nothing happened, and nothing can until this heals.
+    #[error("the ledger is out of reach: {0}")]
+    Unavailable(Arc<str>),
+    /// All of it happened or none; the same key finds out which.
+    #[error("the outcome is unknown: {0}")]
+    OutcomeUnknown(Arc<str>),
+    /// The request itself cannot be understood, such as a page token that is none.
+    #[error(transparent)]
+    Invalid(#[from] holdfast_domain::Invalid),
+}

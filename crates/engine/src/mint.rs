@@ -1,0 +1,33 @@
+//! Fresh identifiers: 128 bits from the operating system's generator, drawn in blocks so that a hold does not
+//! cost a system call.
+
+use std::cell::RefCell;
+
+use holdfast_domain::{BookingId, HoldId};
+
+const BLOCK: usize = 4096;
+
+thread_local! {
+    /// Bytes not handed out yet, taken from the end.
+    static POOL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+pub fn hold_id() -> HoldId {
+    HoldId::from_bits(random_bits())
+}
+
+pub fn booking_id() -> BookingId {
+    BookingId::from_bits(random_bits())
+}
+
+/// 128 random bits.
+pub fn random_bits() -> u128 {
+    POOL.with_borrow_mut(|pool| {
+        if pool.len() < 16 {
+            pool.resize(BLOCK, 0);
+            getrandom::fill(pool).expect("the operating system gives random bytes");
+        }
+        let rest = pool.split_off(pool.len() - 16);
+        u128::from_le_bytes(rest.try_into().expect("sixteen bytes"))
+    })
+}
