@@ -10,4 +10,5 @@
 pub mod clock;
 pub mod ledger;
 pub mod mint;
+pub mod outbox;
 pub mod pipeline;
