@@ -1,6 +1,45 @@
-//! Placeholder: being written.
+//! A calendar: opening hours on the clocks of a place, services with buffers, and the arithmetic between an
+//! instant and the cells of time it claims.
+//!
+//! Opening hours and the grid are local: shop clocks. Starts, claims and cells are instants: a service lasts its
+//! real minutes, the two 02:30s of an autumn night are two starts, and the 02:30 that a spring night skips is
+//! none. Time is cut into cells, numbered since 1970; two claims that overlap share a cell, in every zone and
+//! across every change of clocks, so a calendar is never double-booked by the same rule that sells a seat once.
+//!
+//! ```text
+//! hours      09:00 ├───────────────────────────────┤ 17:00
+//! claim            │ before │ service     │ after  │        the service stays within the hours,
+//! cells      ┼─────┼─────┼─────┼─────┼─────┼─────┼────     its buffers need not
+//! ```
+//! Deliberately absent: what is taken (the state knows), the present (nobody here reads a clock), and the
+//! machine's time-zone files.
 
-use crate::{money::Money, offer::UnitNo, text::Invalid, time::Moment};
+mod check;
+mod days;
+#[cfg(test)]
+mod tests;
+mod zone;
+
+use std::{
+    cmp::Reverse,
+    iter,
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
+
+use days::{DAY_S, WEEKDAYS, day_number, weekday};
+pub use days::{LocalTime, parse_date};
+pub use jiff::civil::Date;
+pub use zone::YEARS;
+use zone::{Stretch, Zone};
+
+use crate::{
+    money::Money,
+    offer::UnitNo,
+    state::{Counts, Unit},
+    text::Invalid,
+    time::Moment,
+};
 
 /// A calendar as it arrives, unchecked. Times are `HH:MM`, days `mon` … `sun`, dates `YYYY-MM-DD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +50,9 @@ pub struct CalendarDef {
     pub closed: Vec<String>,
     pub capacity: u32,
     pub services: Vec<Service>,
+    /// `None` in what comes from outside. Settled by [`Calendar::new`] and kept with the definition: a later
+    /// edition of the time-zone data must not renumber cells that are sold.
+    pub cut: Option<Cut>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +71,35 @@ pub struct Service {
     pub price: Money,
 }
 
+/// How time is cut into cells: every `cell_minutes`, from `anchor_minutes` past midnight UTC of 1970-01-01.
+///
+/// A cell is as long as the grid wherever the zone's grid stays in step with UTC. Where it does not (a 60-minute
+/// grid in a zone that moves its clocks by 30), cells are the longest that fit the grid on both sides of every
+/// change, and one step of the grid is several cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    pub cell_minutes: u32,
+    pub anchor_minutes: u32,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calendar {
+    zone: Arc<Zone>,
+    grid_s: i64,
+    cut: Cut,
+    /// By weekday from Monday, in order of the day.
+    hours: [Box<[Hours]>; 7],
+    /// Day numbers, sorted.
+    closed: Box<[i32]>,
     capacity: u32,
+    services: Box<[Service]>,
+}
+
+/// Seconds of a local day; `to` is the first second after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Hours {
+    from: i64,
+    to: i64,
 }
 
 /// What a service at a start takes: `cells` units from `first`; `unit` is the cell in which the service begins.
@@ -42,6 +110,12 @@ pub struct Span {
     pub cells: u32,
 }
 
+impl Span {
+    pub fn units(&self) -> Range<UnitNo> {
+        self.first..self.first + self.cells
+    }
+}
+
 /// A start that could be asked for. `offset_s` is the zone's offset at that instant, to tell a DST fold apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
@@ -50,45 +124,313 @@ pub struct Start {
     pub span: Span,
 }
 
+impl Start {
+    /// As the clocks of the place show it: `2026-11-16T09:00:00+01:00`.
+    pub fn local(&self) -> LocalTime {
+        LocalTime { at: self.at, offset_s: self.offset_s }
+    }
+}
+
+/// Days of a calendar, from the first to the last, both included, few enough to be listed. Made by
+/// [`Calendar::days`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Days {
+    first: i32,
+    last: i32,
+}
+
+/// The most days that can be asked about at once.
+pub const MAX_DAYS: i32 = 366;
+/// The most steps of the grid that can be asked about at once.
+pub const MAX_STEPS: i64 = 40_000;
+/// How far before and after a start [`Calendar::nearest_starts`] looks.
+pub const SEARCH_DAYS: i32 = 31;
+
+/// Why a service cannot start at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unfit {
+    Year,
+    OffGrid,
+    Closed,
+    OutsideHours,
+    PastClosing,
+}
+
 impl Calendar {
-    pub fn new(_def: &mut CalendarDef) -> Result<Self, Invalid> {
-        Err(Invalid::new("slots", "not yet"))
+    /// Checks the definition, normalises it in place, and makes it ready to answer.
+    pub fn new(def: &mut CalendarDef) -> Result<Self, Invalid> {
+        check::calendar(def).map_err(|fault| fault.within("slots"))
     }
 
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
+    pub fn timezone(&self) -> &str {
+        self.zone.name()
+    }
+
     pub fn services(&self) -> &[Service] {
-        &[]
+        &self.services
     }
 
     /// The index of a service, for [`Calendar::span`].
-    pub fn service(&self, _key: &str) -> Option<u16> {
-        None
+    pub fn service(&self, key: &str) -> Option<u16> {
+        self.services.iter().position(|service| service.key == key).map(|at| at as u16)
     }
 
     /// The cells that the service claims when it starts at that instant, or why it cannot (one sentence).
-    pub fn span(&self, _service: u16, _start: Moment) -> Result<Span, String> {
-        Err("not yet".into())
+    pub fn span(&self, service: u16, start: Moment) -> Result<Span, String> {
+        self.fit(service, start).map(|start| start.span).map_err(|unfit| self.explain(unfit, service, start))
     }
 
-    pub fn find(&self, _key: &str) -> Option<UnitNo> {
-        None
+    /// The start at that instant, if the service may begin then.
+    fn fit(&self, service: u16, start: Moment) -> Result<Start, Unfit> {
+        let at = start.ms().div_euclid(1000);
+        let stretch = self.zone.at(at);
+        let local = at.saturating_add(stretch.offset_s.into());
+        if !SUPPORTED.contains(&local) {
+            return Err(Unfit::Year);
+        }
+        if start.ms() % 1000 != 0 || local % self.grid_s != 0 {
+            return Err(Unfit::OffGrid);
+        }
+        let minutes = self.services[usize::from(service)].minutes;
+        self.open_throughout(at, at + i64::from(minutes) * 60)?;
+        Ok(Start { at: start, offset_s: stretch.offset_s, span: self.claim(service, at) })
     }
 
-    pub fn key(&self, _unit: UnitNo) -> String {
-        String::new()
+    /// Whether the place is open at every instant from `from` to just before `to`.
+    fn open_throughout(&self, from: i64, to: i64) -> Result<(), Unfit> {
+        let mut at = from;
+        while at < to {
+            at = self.open_until(at).map_err(|unfit| if at == from { unfit } else { Unfit::PastClosing })?;
+        }
+        Ok(())
     }
 
-    /// Free starts of the service nearest to the cell `around`, for alternatives: at most `max`, those that `free` accepts.
+    /// Until when the place, open at `at`, stays so as far as one entry of its hours and one offset tell.
+    fn open_until(&self, at: i64) -> Result<i64, Unfit> {
+        let stretch = self.zone.at(at);
+        let local = at + i64::from(stretch.offset_s);
+        let (day, second) = (local.div_euclid(DAY_S) as i32, local.rem_euclid(DAY_S));
+        if self.is_closed(day) {
+            return Err(Unfit::Closed);
+        }
+        let hours = self.hours_of(day).iter().find(|hours| (hours.from..hours.to).contains(&second));
+        let hours = hours.ok_or(Unfit::OutsideHours)?;
+        Ok(stretch.until.min(at + hours.to - second))
+    }
+
+    fn is_closed(&self, day: i32) -> bool {
+        self.closed.binary_search(&day).is_ok()
+    }
+
+    fn hours_of(&self, day: i32) -> &[Hours] {
+        &self.hours[weekday(day)]
+    }
+
+    /// The claim of a service that begins at the second `at`: whole steps of the grid before and after it.
+    fn claim(&self, service: u16, at: i64) -> Span {
+        let Service { minutes, buffer_before_minutes, buffer_after_minutes, .. } =
+            self.services[usize::from(service)];
+        let steps_s = |minutes: u32| (i64::from(minutes) * 60 + self.grid_s - 1) / self.grid_s * self.grid_s;
+        let units = self
+            .units_between(at - steps_s(buffer_before_minutes), at + steps_s(minutes + buffer_after_minutes));
+        Span { unit: self.unit_at(at), first: units.start, cells: units.end - units.start }
+    }
+
+    fn unit_at(&self, at: i64) -> UnitNo {
+        let anchored = at - i64::from(self.cut.anchor_minutes) * 60;
+        anchored.div_euclid(self.cell_s()).clamp(0, UnitNo::MAX.into()) as UnitNo
+    }
+
+    /// Every cell that the seconds from `from` to just before `to` touch.
+    fn units_between(&self, from: i64, to: i64) -> Range<UnitNo> {
+        self.unit_at(from)..self.unit_at(to - 1).saturating_add(1)
+    }
+
+    fn cell_s(&self) -> i64 {
+        i64::from(self.cut.cell_minutes) * 60
+    }
+
+    /// The instant at which a cell begins.
+    pub fn begins(&self, unit: UnitNo) -> Moment {
+        Moment::from_s(i64::from(unit) * self.cell_s() + i64::from(self.cut.anchor_minutes) * 60)
+    }
+
+    /// An instant as the clocks of the place show it.
+    pub fn local(&self, at: Moment) -> LocalTime {
+        LocalTime { at, offset_s: self.zone.at(at.ms().div_euclid(1000)).offset_s }
+    }
+
+    /// The cell of that key, if a cell begins then. Any is a unit, open or not.
+    pub fn find(&self, key: &str) -> Option<UnitNo> {
+        let at = days::parse_minute(key)? * 60;
+        let unit = FINDABLE.contains(&at).then(|| self.unit_at(at))?;
+        (self.begins(unit) == Moment::from_s(at)).then_some(unit)
+    }
+
+    /// The instant at which the cell begins, to the minute, in UTC: `2026-11-16T08:00Z`.
+    pub fn key(&self, unit: UnitNo) -> String {
+        let instant =
+            jiff::Timestamp::from_millisecond(self.begins(unit).ms()).unwrap_or(jiff::Timestamp::MAX);
+        let utc = jiff::tz::Offset::UTC.to_datetime(instant);
+        format!("{}T{:02}:{:02}Z", utc.date(), utc.hour(), utc.minute())
+    }
+
+    /// The days from `from` to `to`, both included, if they can be listed at once.
+    pub fn days(&self, from: Date, to: Date) -> Result<Days, Invalid> {
+        let years = |field, day: Date| match YEARS.contains(&day.year()) {
+            true => Ok(day_number(day)),
+            false => {
+                Err(Invalid::new(field, format!("must be within {} and {}", YEARS.start(), YEARS.end())))
+            }
+        };
+        let days = Days { first: years("from", from)?, last: years("to", to)? };
+        let count = days.last - days.first + 1;
+        if count < 1 {
+            return Err(Invalid::new("to", "must not be before from"));
+        }
+        if count > MAX_DAYS {
+            return Err(Invalid::new("to", format!("must be within {MAX_DAYS} days of from")));
+        }
+        let at_most = MAX_STEPS * self.grid_s / DAY_S;
+        if i64::from(count) > at_most {
+            return Err(Invalid::new("to", format!("must be within {at_most} days of from, on this grid")));
+        }
+        Ok(days)
+    }
+
+    /// Every start of the service on those days, free or not, in order of time.
+    pub fn starts(&self, service: u16, days: Days) -> Vec<Start> {
+        in_order(days.numbers().flat_map(|day| self.starts_of_day(service, day)), |start| start.at)
+    }
+
+    fn starts_of_day(&self, service: u16, day: i32) -> impl DoubleEndedIterator<Item = Start> {
+        let starts = self.open_steps_of_day(day).filter_map(|at| self.fit(service, Moment::from_s(at)).ok());
+        starts.collect::<Vec<_>>().into_iter()
+    }
+
+    /// The cells of those days during which the place is open, by steps of the grid and in order of time; each
+    /// step as the range of its cells.
+    pub fn open_cells(&self, days: Days) -> Vec<Range<UnitNo>> {
+        let steps = in_order(days.numbers().flat_map(|day| self.open_steps_of_day(day)), |&at| at);
+        steps.into_iter().map(|at| self.units_between(at, at + self.grid_s)).collect()
+    }
+
+    /// The seconds of the grid at which the place is open on that local day.
+    fn open_steps_of_day(&self, day: i32) -> impl Iterator<Item = i64> {
+        let hours = if self.is_closed(day) { &[][..] } else { self.hours_of(day) };
+        let midnight = i64::from(day) * DAY_S;
+        let steps = move |stretch: Stretch, hours: Hours| {
+            let first = (hours.from + self.grid_s - 1) / self.grid_s * self.grid_s;
+            let local = (first..hours.to).step_by(self.grid_s as usize);
+            let instants = local.map(move |second| midnight + second - i64::from(stretch.offset_s));
+            instants.filter(move |at| (stretch.from..stretch.until).contains(at))
+        };
+        self.zone
+            .of_day(day)
+            .flat_map(move |stretch| hours.iter().flat_map(move |&hours| steps(stretch, hours)))
+    }
+
+    /// The cells that any start on those days could claim, buffers included.
+    pub fn cells(&self, days: Days) -> Range<UnitNo> {
+        let touched = days.numbers().filter_map(|day| self.touched_on(day));
+        touched.reduce(|all, day| all.start.min(day.start)..all.end.max(day.end)).unwrap_or(0..0)
+    }
+
+    fn touched_on(&self, day: i32) -> Option<Range<UnitNo>> {
+        let steps = self.open_steps_of_day(day);
+        let (first, last) = steps.fold(None, |ends: Option<(i64, i64)>, at| {
+            Some(ends.map_or((at, at), |(first, last)| (first.min(at), last.max(at))))
+        })?;
+        let claims = (0..self.services.len() as u16)
+            .flat_map(|service| [self.claim(service, first), self.claim(service, last)]);
+        let open = self.units_between(first, last + self.grid_s);
+        Some(
+            claims
+                .fold(open, |all, claim| all.start.min(claim.first)..all.end.max(claim.first + claim.cells)),
+        )
+    }
+
+    /// What the open cells of those days add up to, in steps of the grid × capacity.
+    pub fn counts(&self, days: Days, unit: impl Fn(UnitNo) -> Unit) -> Counts {
+        let mut counts = Counts::default();
+        for cells in self.open_cells(days) {
+            counts.add(self.fullest(cells, &unit).counts(self.capacity));
+        }
+        counts
+    }
+
+    /// The fullest of those cells: it says how often they can still be had together.
+    pub fn fullest(&self, cells: Range<UnitNo>, unit: impl Fn(UnitNo) -> Unit) -> Unit {
+        let emptiest_last = |unit: &Unit| (unit.remaining(self.capacity), Reverse(unit.booked));
+        cells.map(unit).min_by_key(emptiest_last).unwrap_or_default()
+    }
+
+    /// Starts of the service nearest to the cell `around`, for alternatives: at most `max`, those that `free`
+    /// accepts, no further than [`SEARCH_DAYS`] away.
     pub fn nearest_starts(
         &self,
-        _service: u16,
-        _around: UnitNo,
-        _max: usize,
-        _free: &dyn Fn(&Span) -> bool,
+        service: u16,
+        around: UnitNo,
+        max: usize,
+        free: &dyn Fn(&Span) -> bool,
     ) -> Vec<Start> {
-        Vec::new()
+        let wanted = self.begins(around);
+        let local = wanted.ms().div_euclid(1000) + i64::from(self.local(wanted).offset_s);
+        let today = local.div_euclid(DAY_S) as i32;
+        let mut later = (today..=today + SEARCH_DAYS)
+            .flat_map(|day| self.starts_of_day(service, day))
+            .filter(|start| start.at > wanted)
+            .peekable();
+        let mut earlier = (0..=SEARCH_DAYS)
+            .flat_map(|back| self.starts_of_day(service, today - back).rev())
+            .filter(|start| start.at < wanted)
+            .peekable();
+        let distance = |start: &Start| start.at.ms_since(wanted).abs();
+        let nearest = iter::from_fn(|| match (later.peek().map(distance), earlier.peek().map(distance)) {
+            (Some(ahead), Some(back)) if back < ahead => earlier.next(),
+            (None, _) => earlier.next(),
+            _ => later.next(),
+        });
+        nearest.filter(|start| free(&start.span)).take(max).collect()
+    }
+
+    fn explain(&self, unfit: Unfit, service: u16, start: Moment) -> String {
+        let when = self.local(start);
+        match unfit {
+            Unfit::Year => format!("{when} is not within the years {} to {}.", YEARS.start(), YEARS.end()),
+            Unfit::OffGrid => format!("{when} is not on the grid of {} minutes.", self.grid_s / 60),
+            Unfit::Closed => format!("{when} is on a closed day."),
+            Unfit::OutsideHours => format!("{when} is outside the opening hours."),
+            Unfit::PastClosing => {
+                let Service { key, minutes, .. } = &self.services[usize::from(service)];
+                format!("{key} takes {minutes} minutes, and from {when} that passes closing time.")
+            }
+        }
     }
 }
+
+impl Days {
+    fn numbers(self) -> RangeInclusive<i32> {
+        self.first..=self.last
+    }
+}
+
+/// Days follow one another in time, except where a midnight is turned back and comes twice.
+fn in_order<T, K: Ord>(all: impl Iterator<Item = T>, by: impl FnMut(&T) -> K) -> Vec<T> {
+    let mut all: Vec<T> = all.collect();
+    all.sort_by_key(by);
+    all
+}
+
+/// The seconds of [`YEARS`] on local clocks.
+const SUPPORTED: Range<i64> = {
+    // Day numbers of 2000-01-01 and 2101-01-01.
+    10_957 * DAY_S..47_847 * DAY_S
+};
+
+/// Cells a little outside the supported years can be claimed from within: by offsets and by buffers.
+const FINDABLE: Range<i64> = SUPPORTED.start - 30 * DAY_S..SUPPORTED.end + 30 * DAY_S;
