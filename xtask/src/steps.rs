@@ -1,0 +1,108 @@
+//! What each command does, step by step. A step that fails ends the run and says which one it was.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::setup;
+
+pub(crate) fn test() -> Result<()> {
+    setup::tools()?;
+    run("tests", cargo(&["test", "--workspace"]))?;
+    api()
+}
+
+/// The proofs at the size their claims are made at.
+pub(crate) fn soak() -> Result<()> {
+    setup::tools()?;
+    let full_size = [("HOLDFAST_TEST_SEQUENCES", "100000"), ("HOLDFAST_TEST_CRASHES", "1000")];
+    run(
+        "proofs at full size",
+        cargo(&["test", "--release", "--package", "holdfast-conformance"]).envs(full_size),
+    )
+}
+
+pub(crate) fn bench(arguments: &[String]) -> Result<()> {
+    run("bench", cargo(&["run", "--release", "--package", "holdfast", "--", "bench"]).args(arguments))
+}
+
+/// A tester that knows nothing but `/openapi.json` tries to surprise a real server.
+pub(crate) fn api() -> Result<()> {
+    let schemathesis = setup::schemathesis()?;
+    run("server for the API test", &mut cargo(&["build", "--package", "holdfast"]))?;
+    let server = Server::start()?;
+    let report = target().join("schemathesis");
+    let command = &mut Command::new(schemathesis);
+    command
+        .args(["run", &format!("{}/openapi.json", server.url)])
+        .args(["--header", &format!("Authorization: Bearer {}", Server::KEY)])
+        .args(["--checks", "all", "--max-examples", "40", "--seed", "7", "--workers", "1"])
+        .args(["--exclude-path-regex", "/map/stream$"])
+        .args(["--no-color", "--report-dir"])
+        .arg(report);
+    run("schema-driven test of the API", command)
+}
+
+/// A private server on a free port, ended when dropped.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    const KEY: &str = "hf_apitest_0123456789abcdefghjkmnpqrs";
+
+    fn start() -> Result<Self> {
+        let mut child = Command::new(target().join("debug/holdfast"))
+            .args(["demo", "--listen", "127.0.0.1:0", "--buyers", "0", "--admin-key", Self::KEY])
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("the server did not start")?;
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        let url = output.lines().map_while(Result::ok).find_map(|line| {
+            let from = line.find("http://127.0.0.1:")?;
+            let rest = &line[from..];
+            let port_ends = rest[17..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| at + 17);
+            Some(rest[..port_ends].to_owned())
+        });
+        match url {
+            Some(url) => Ok(Self { child, url }),
+            None => bail!("the server ended before it said where it listens"),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    command
+}
+
+/// Runs one step, with a headline before it and its name in the failure.
+pub(crate) fn run(step: &str, mut command: impl std::borrow::BorrowMut<Command>) -> Result<()> {
+    eprintln!("\n── {step}");
+    let status = command.borrow_mut().status().with_context(|| format!("{step}: could not be started"))?;
+    if !status.success() {
+        bail!("{step} failed ({status})");
+    }
+    Ok(())
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
+}
+
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
