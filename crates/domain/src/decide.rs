@@ -51,7 +51,7 @@ pub fn decide(state: &State, command: &Command, actor: &Actor, now: Moment) -> R
                     .with(vec![Event::OfferCreated { offer: offer.clone() }])),
             }
         }
-        Command::AmendOffer { offer, amendment } => amend(state, offer, amendment),
+        Command::AmendOffer { offer, amendment } => amend(state, offer, amendment, now),
         Command::Block { offer, units } => block(state, offer, units, now),
         Command::Unblock { offer, units } => unblock(state, offer, units),
         Command::PlaceHold { hold, holder, asks } => place::place(state, *hold, holder, asks, now),
@@ -67,21 +67,20 @@ fn known<'a>(state: &'a State, offer: &OfferId) -> Result<&'a OfferState, Refusa
     state.offer(offer).ok_or_else(|| Refusal::UnknownOffer { offer: offer.clone() })
 }
 
-fn amend(state: &State, id: &OfferId, amendment: &Amendment) -> Result<Decision, Refusal> {
+fn amend(state: &State, id: &OfferId, amendment: &Amendment, now: Moment) -> Result<Decision, Refusal> {
     let offer = known(state, id)?;
     let amended = offer.offer().amended(amendment)?;
-    let sold_past = |unit: &UnitNo| {
-        let unit_now = offer.unit(*unit);
-        amended.capacity(*unit) < unit_now.held + unit_now.booked
-    };
+    let mut displaced = Displaced::default();
+    let sold_past = |unit: &UnitNo| !displaced.shrink(offer, *unit, amended.capacity(*unit), now);
     if let Some(unit) = (0..amended.dense_units()).find(sold_past) {
         return Err(Refusal::UnitTaken(Conflict {
             conflicts: vec![in_the_way(offer, unit)],
             alternatives: vec![],
         }));
     }
-    Ok(Subject::Offer(id.clone())
-        .with(vec![Event::OfferAmended { offer: id.clone(), amendment: amendment.clone() }]))
+    let mut events = displaced.events();
+    events.push(Event::OfferAmended { offer: id.clone(), amendment: amendment.clone() });
+    Ok(Subject::Offer(id.clone()).with(events))
 }
 
 fn units_named(offer: &OfferState, keys: &[String]) -> Result<Vec<UnitNo>, Refusal> {
@@ -209,7 +208,17 @@ impl Displaced {
         if at.blocked {
             return false;
         }
-        let mut room = at.remaining(offer.offer().capacity(unit));
+        self.free(offer, unit, at.remaining(offer.offer().capacity(unit)), qty, now)
+    }
+
+    /// Whether what is claimed of the unit fits a capacity of `capacity`, expired holds out of the way.
+    fn shrink(&mut self, offer: &OfferState, unit: UnitNo, capacity: u32, now: Moment) -> bool {
+        let at = offer.unit(unit);
+        let too_many = (at.held + at.booked).saturating_sub(capacity);
+        self.free(offer, unit, 0, too_many, now)
+    }
+
+    fn free(&mut self, offer: &OfferState, unit: UnitNo, mut room: u32, qty: u32, now: Moment) -> bool {
         let noted = self.0.len();
         for (expires_at, hold, held) in offer.claims_on(unit) {
             if room >= qty || expires_at > now {

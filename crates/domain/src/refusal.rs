@@ -73,6 +73,28 @@ impl UnitState {
 }
 
 impl Refusal {
+    /// Its place in the order of precedence, which is the order of the variants.
+    pub(crate) const fn rank(&self) -> u8 {
+        match self {
+            Self::UnknownOffer { .. } => 0,
+            Self::UnknownUnit { .. } => 1,
+            Self::UnknownHold => 2,
+            Self::UnknownBooking => 3,
+            Self::InvalidTime { .. } => 4,
+            Self::Invalid(_) => 5,
+            Self::OfferExists { .. } => 6,
+            Self::HoldReleased => 7,
+            Self::HoldExpired => 8,
+            Self::AlreadyBooked { .. } => 9,
+            Self::NotCancellable { .. } => 10,
+            Self::NotOnSale { .. } => 11,
+            Self::LimitReached(_) => 12,
+            Self::UnitBlocked(_) => 13,
+            Self::UnitTaken(_) => 14,
+            Self::SoldOut { .. } => 15,
+        }
+    }
+
     /// The public code of this refusal; each has a page that explains it.
     pub const fn code(&self) -> &'static str {
         match self {

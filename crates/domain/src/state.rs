@@ -30,7 +30,7 @@ pub struct State {
     pub(crate) bookings: HashMap<BookingId, Booking>,
     /// Active holds by expiry: what the sweep works through, and when it is next needed.
     pub(crate) due: BTreeSet<(Moment, HoldId)>,
-    /// Ended holds by the moment they ended, so that they can be forgotten in time.
+    /// Ended holds by the moment the journal ended them, so that they can be forgotten in time.
     pub(crate) ended: VecDeque<(Moment, HoldId)>,
 }
 
@@ -282,7 +282,15 @@ impl State {
     /// When a hold ceased to be one; a hold past its expiry ended then, swept or not.
     fn ended_at(&self, hold: &Hold) -> Option<Moment> {
         match hold.state {
-            HoldState::Active => Some(hold.expires_at),
+            HoldState::Active | HoldState::Expired { .. } => Some(hold.expires_at),
+            HoldState::Released { .. } | HoldState::Booked { .. } => self.recorded_end(hold),
+        }
+    }
+
+    /// When the journal ended it: for an expired hold that is some time after its end.
+    fn recorded_end(&self, hold: &Hold) -> Option<Moment> {
+        match hold.state {
+            HoldState::Active => None,
             HoldState::Released { at } | HoldState::Expired { at } => Some(at),
             HoldState::Booked { booking } => self.bookings.get(&booking).map(|booking| booking.created_at),
         }
@@ -338,7 +346,7 @@ impl State {
         for hold in parts.holds {
             match hold.state {
                 HoldState::Active => state.add_held(&hold),
-                _ => ended.extend(state.ended_at(&hold).map(|at| (at, hold.id))),
+                _ => ended.extend(state.recorded_end(&hold).map(|at| (at, hold.id))),
             }
             state.holds.insert(hold.id, hold);
         }

@@ -9,7 +9,7 @@ use crate::{
     hold::Line,
     ids::{HoldId, HolderId, OfferId},
     money::Money,
-    offer::{Inventory, Kind, UnitNo},
+    offer::{Inventory, Kind, Offer, UnitNo},
     refusal::{Conflict, Limit, Refusal},
     schedule::{Calendar, Span},
     seating::{self, Relaxed, Vacancy},
@@ -38,8 +38,7 @@ pub(super) fn place(
     let relaxed = add_best(state, asks, &mut lines, now)?;
     let displaced = check_free(state, asks, &lines, now)?;
 
-    let amount =
-        total(&lines).ok_or_else(|| Invalid::new("lines", "cost more than can be charged at once"))?;
+    let amount = total(&lines)?;
     let ttl_s = asks.iter().map(|ask| state.offers[&ask.offer].offer().def().hold_ttl_s).min();
     let mut events = displaced.events();
     events.push(Event::HoldPlaced(Placed {
@@ -56,32 +55,42 @@ pub(super) fn place(
 
 /// The lines that name what they want; best-available ones come later, when it is known that they may.
 fn named_lines(state: &State, asks: &[Ask]) -> Result<Vec<Line>, Refusal> {
-    // Unknown offers come first whatever else is wrong, so look at all of them before the units.
+    // Whatever else is wrong, unknown offers come first; then, of all lines, the reason that takes precedence.
     for ask in asks {
         known(state, &ask.offer)?;
     }
     let mut lines = Vec::with_capacity(asks.len());
+    let mut refused: Option<Refusal> = None;
     for ask in asks {
-        let offer = state.offers[&ask.offer].offer();
-        let unknown = |unit: &str| Refusal::UnknownUnit { offer: ask.offer.clone(), unit: unit.to_owned() };
-        match (&ask.pick, offer.inventory()) {
-            (Pick::Best { .. }, Inventory::Seats(_)) => {}
-            (Pick::Unit { key, qty }, Inventory::Seats(_) | Inventory::Stock(_)) => {
-                let unit = offer.find(key).ok_or_else(|| unknown(key))?;
-                let price = offer.price(unit).expect("seats and stock are priced by unit");
-                lines.push(single(ask.offer.clone(), unit, *qty, price));
+        match named_line(state.offers[&ask.offer].offer(), ask) {
+            Ok(line) => lines.extend(line),
+            Err(refusal) if refused.as_ref().is_none_or(|first| refusal.rank() < first.rank()) => {
+                refused = Some(refusal);
             }
-            (Pick::Slot { service, start }, Inventory::Slots(calendar)) => {
-                let at = calendar.service(service).ok_or_else(|| unknown(service))?;
-                let span = calendar
-                    .span(at, *start)
-                    .map_err(|detail| Refusal::InvalidTime { offer: ask.offer.clone(), detail })?;
-                lines.push(slot(ask.offer.clone(), calendar, at, span));
-            }
-            (_, inventory) => return Err(wrong_pick(ask, inventory).into()),
+            Err(_) => {}
         }
     }
-    Ok(lines)
+    refused.map_or(Ok(lines), Err)
+}
+
+fn named_line(offer: &Offer, ask: &Ask) -> Result<Option<Line>, Refusal> {
+    let unknown = |unit: &str| Refusal::UnknownUnit { offer: ask.offer.clone(), unit: unit.to_owned() };
+    match (&ask.pick, offer.inventory()) {
+        (Pick::Best { .. }, Inventory::Seats(_)) => Ok(None),
+        (Pick::Unit { key, qty }, Inventory::Seats(_) | Inventory::Stock(_)) => {
+            let unit = offer.find(key).ok_or_else(|| unknown(key))?;
+            let price = offer.price(unit).expect("seats and stock are priced by unit");
+            Ok(Some(single(ask.offer.clone(), unit, *qty, price)))
+        }
+        (Pick::Slot { service, start }, Inventory::Slots(calendar)) => {
+            let at = calendar.service(service).ok_or_else(|| unknown(service))?;
+            let span = calendar
+                .span(at, *start)
+                .map_err(|detail| Refusal::InvalidTime { offer: ask.offer.clone(), detail })?;
+            Ok(Some(slot(ask.offer.clone(), calendar, at, span)))
+        }
+        (_, inventory) => Err(wrong_pick(ask, inventory).into()),
+    }
 }
 
 fn single(offer: OfferId, unit: UnitNo, qty: u32, price: Money) -> Line {
@@ -130,11 +139,24 @@ fn check_shape(state: &State, asks: &[Ask], lines: &[Line]) -> Result<(), Invali
             }
             _ => {}
         }
+        check_category(state.offers[&ask.offer].offer(), ask)?;
     }
     let twice = |at: usize, line: &Line| lines[..at].iter().any(|earlier| earlier.overlaps(line));
     match lines.iter().enumerate().find(|&(at, line)| twice(at, line)) {
         Some((_, line)) => Err(Invalid::new("lines", format!("name one unit of {} twice", line.offer))),
-        None => Ok(()),
+        None => total(lines).map(|_| ()),
+    }
+}
+
+fn check_category(offer: &Offer, ask: &Ask) -> Result<(), Invalid> {
+    let (Pick::Best { category: Some(category), .. }, Inventory::Seats(plan)) =
+        (&ask.pick, offer.inventory())
+    else {
+        return Ok(());
+    };
+    match plan.sections().iter().any(|section| section.category == *category) {
+        true => Ok(()),
+        false => Err(Invalid::new("category", format!("{} has no category {category:?}", ask.offer))),
     }
 }
 
@@ -236,13 +258,6 @@ fn add_best(
         let Pick::Best { qty, category } = &ask.pick else { continue };
         let at = &state.offers[&ask.offer];
         let Inventory::Seats(plan) = at.offer().inventory() else { unreachable!("checked by named_lines") };
-        if let Some(category) = category
-            && !plan.sections().iter().any(|section| section.category == *category)
-        {
-            return Err(
-                Invalid::new("category", format!("{} has no category {category:?}", ask.offer)).into()
-            );
-        }
         let vacancy = Vacant::new(state, at, lines, now);
         let best = seating::best(plan, &vacancy, *qty, category.as_deref())
             .ok_or_else(|| Refusal::SoldOut { offer: ask.offer.clone(), conflicts: vec![] })?;
@@ -362,6 +377,7 @@ impl Vacancy for Vacant<'_> {
     }
 }
 
-fn total(lines: &[Line]) -> Option<Money> {
-    lines.iter().try_fold(Money::ZERO, |sum, line| sum.plus(line.price.times(line.qty)?))
+fn total(lines: &[Line]) -> Result<Money, Invalid> {
+    let sum = lines.iter().try_fold(Money::ZERO, |sum, line| sum.plus(line.price.times(line.qty)?));
+    sum.ok_or_else(|| Invalid::new("lines", "cost more than can be charged at once"))
 }
