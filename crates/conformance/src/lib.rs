@@ -1,1 +1,16 @@
-//! placeholder
+//! One suite that every ledger must pass, and the pure model beside it as the specification.
+//!
+//! ```text
+//! stories/*.story ──► story ──────┐
+//! random commands ──► sequences ──┼──► Subject: the model, the embedded ledger, …
+//!                                 │
+//! many tasks at once ─► histories ┴──► holdfast-lab's checker
+//! ```
+//! [`story`] reads scripts that double as documentation; [`subject`] is the small port through which they, and
+//! random command sequences, are put to anything that keeps books. Any difference between two subjects is a bug.
+//!
+//! Deliberately absent: switches in production code. What must break in order to be caught is broken here.
+
+pub mod model;
+pub mod story;
+pub mod subject;
