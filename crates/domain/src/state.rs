@@ -190,6 +190,23 @@ impl OfferState {
         self.unit(unit).state(self.offer.capacity(unit))
     }
 
+    /// Every unit of seats or stock in order; none of a calendar, which has no first one.
+    pub fn dense(&self) -> &[Unit] {
+        match &self.units {
+            Units::Dense(units) => units,
+            Units::Sparse(_) => &[],
+        }
+    }
+
+    /// The cells of a calendar in `range` that something happened to.
+    pub fn cells(&self, range: std::ops::Range<UnitNo>) -> impl Iterator<Item = (UnitNo, Unit)> {
+        let cells = match &self.units {
+            Units::Sparse(cells) if !range.is_empty() => Some(cells.range(range)),
+            _ => None,
+        };
+        cells.into_iter().flatten().map(|(&at, &unit)| (at, unit))
+    }
+
     /// The holds that claim a unit now, soonest to expire first.
     pub fn claims_on(&self, unit: UnitNo) -> impl Iterator<Item = (Moment, HoldId, u32)> {
         let all =

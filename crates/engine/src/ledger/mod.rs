@@ -4,6 +4,8 @@
 //! answer durable together with its journal entries and, where the request carries a key, with the words of the
 //! answer itself; and serves reads that never show what is not yet durable. It speaks booking, not SQL.
 
+pub mod embedded;
+
 use std::{fmt, sync::Arc, time::Instant};
 
 use async_trait::async_trait;

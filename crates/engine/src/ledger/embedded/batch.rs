@@ -1,0 +1,283 @@
+//! One batch: commands decided one after another in memory, then one commit for all of them.
+//!
+//! ```text
+//! decide ─► yes: apply, draft the entries ──────────────┐
+//!        ─► no, leaning on a yes of this batch ─────────┤─► one row, COMMIT ─► answer
+//!        ─► no otherwise: answered at once, no disk     ┘
+//! ```
+//! A "no" that leans on something not yet durable must wait: if the commit failed, that "no" would have been
+//! given because of something that never happened.
+
+use holdfast_domain::{Actor, Command, Decision, Moment, State, Subject, Version, apply, decide};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::{
+    answers::{self, Fresh},
+    changes::Touched,
+    error::StoreError,
+    journal::Draft,
+    lanes::Job,
+    recovery::Books,
+    views::{booking_view, hold_view, offer_view},
+};
+use crate::{
+    clock::Clock,
+    ledger::{Change, LedgerError, Outcome, Render, Reply, Request},
+};
+
+type Asker = oneshot::Sender<Result<Reply, LedgerError>>;
+
+/// An answer that waits for the commit.
+#[derive(Debug)]
+struct Deferred {
+    to: Asker,
+    reply: Reply,
+    /// It speaks of an effect of this batch, so a commit of unknown fate makes it unknown too.
+    effect: bool,
+}
+
+/// A decision, and whether its answer may go out before the commit.
+struct Verdict {
+    reply: Reply,
+    effect: bool,
+    waits: bool,
+}
+
+pub(super) struct Batch<'a> {
+    connection: &'a Connection,
+    books: &'a mut Books,
+    clock: &'a dyn Clock,
+    render: &'a Render,
+    /// The state's version at the last commit: anything newer is not durable yet.
+    durable: Version,
+    draft: Draft,
+    fresh: Fresh,
+    touched: Option<Touched>,
+    deferred: Vec<Deferred>,
+}
+
+/// The commit failed. Nobody was acknowledged, and memory must be thrown away.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) why: StoreError,
+    /// The commit may have reached the disk all the same.
+    unknown: bool,
+    deferred: Vec<Deferred>,
+}
+
+/// What a committed batch did.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) entries: u64,
+    pub(super) changes: Vec<Change>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        books: &'a mut Books,
+        clock: &'a dyn Clock,
+        render: &'a Render,
+        somebody_listens: bool,
+    ) -> Self {
+        Self {
+            connection,
+            clock,
+            render,
+            durable: books.state.version(),
+            draft: Draft::after(books.head),
+            fresh: Fresh::default(),
+            touched: somebody_listens.then(Touched::default),
+            deferred: Vec::new(),
+            books,
+        }
+    }
+
+    /// Decides one command. On an error the batch is lost: call [`Batch::abandon`].
+    pub(super) fn execute(&mut self, job: Job) -> Result<(), StoreError> {
+        let Job { request, reply: to } = job;
+        match self.verdict(request) {
+            Ok(Verdict { reply, waits: false, .. }) => drop(to.send(Ok(reply))),
+            Ok(Verdict { reply, effect, waits: true }) => self.deferred.push(Deferred { to, reply, effect }),
+            Err(why) => {
+                drop(to.send(Err(unavailable(&why))));
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
+    fn verdict(&mut self, request: Request) -> Result<Verdict, StoreError> {
+        if let Some(key) = &request.key {
+            if let Some(reply) = self.fresh.find(key) {
+                return Ok(Verdict { reply, effect: true, waits: true });
+            }
+            let before = answers::find(self.connection, key);
+            if let Some(reply) = before.map_err(StoreError::while_("looking up an idempotency key"))? {
+                return Ok(Verdict { reply, effect: false, waits: false });
+            }
+        }
+        let now = self.now();
+        match decide(&self.books.state, &request.command, &request.actor, now) {
+            Err(refusal) => {
+                metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
+                let waits = self.leans_on_this_batch(&request.command);
+                Ok(Verdict { reply: Reply::Refused(refusal), effect: false, waits })
+            }
+            Ok(decision) => Ok(self.accept(request, decision, now)),
+        }
+    }
+
+    fn accept(&mut self, request: Request, decision: Decision, now: Moment) -> Verdict {
+        let Request { command, actor, key, .. } = request;
+        let events = decision.events.len();
+        self.record(decision.events, &actor, now);
+        let outcome = outcome(&self.books.state, &command, decision.subject, events, now);
+        let effect = events > 0 || key.is_some();
+        let waits = effect || self.leans_on_this_batch(&command);
+        if let Some(key) = key {
+            let answer = (self.render)(&outcome);
+            self.fresh.keep(key, answer, now, self.books.state.version().0);
+        }
+        Verdict { reply: Reply::Done(outcome), effect, waits }
+    }
+
+    fn record(&mut self, events: Vec<holdfast_domain::Event>, actor: &Actor, at: Moment) {
+        for event in &events {
+            self.draft.append(at, actor, event);
+            if let Some(touched) = &mut self.touched {
+                touched.note(&self.books.state, event);
+            }
+            apply(&mut self.books.state, event, at);
+            self.books.last_at = at;
+        }
+    }
+
+    /// Writes down the expiry of holds whose time has come, at most `limit`.
+    pub(super) fn tidy(&mut self, limit: usize) -> usize {
+        let now = self.now();
+        if self.books.state.next_due().is_none_or(|due| due > now) {
+            return 0;
+        }
+        let tidy = decide(&self.books.state, &Command::Tidy { limit }, &Actor::System, now);
+        let events = tidy.map(|decision| decision.events).unwrap_or_default();
+        let expired = events.len();
+        self.record(events, &Actor::System, now);
+        expired
+    }
+
+    fn now(&self) -> Moment {
+        self.clock.now().max(self.books.last_at)
+    }
+
+    /// Whether the answer to `command` looked at anything that this batch has changed.
+    fn leans_on_this_batch(&self, command: &Command) -> bool {
+        let state = &self.books.state;
+        let fresh = |version: Version| version > self.durable;
+        let fresh_offer = |id| state.offer(id).is_some_and(|offer| fresh(offer.version()));
+        match command {
+            Command::CreateOffer { offer } => fresh_offer(offer.id()),
+            Command::AmendOffer { offer, .. }
+            | Command::Block { offer, .. }
+            | Command::Unblock { offer, .. } => fresh_offer(offer),
+            Command::PlaceHold { asks, .. } => asks.iter().any(|ask| fresh_offer(&ask.offer)),
+            Command::ExtendHold { hold } | Command::ReleaseHold { hold } | Command::Confirm { hold, .. } => {
+                state.hold(*hold, Moment::MIN).is_some_and(|hold| fresh(hold.version))
+            }
+            Command::Cancel { booking } => {
+                state.booking(*booking).is_some_and(|booking| fresh(booking.version))
+            }
+            Command::Tidy { .. } => false,
+        }
+    }
+
+    /// Makes the batch durable and answers everybody who waited for that.
+    pub(super) fn commit(self) -> Result<Done, Failed> {
+        let entries = self.draft.len();
+        if entries > 0 || !self.fresh.is_empty() {
+            if let Err(why) = self.write() {
+                return Err(self.failed(why, false));
+            }
+            if let Err(why) = self.connection.execute_batch("COMMIT") {
+                return Err(self.failed(StoreError::while_("committing")(why), true));
+            }
+        }
+        self.books.head = self.draft.head();
+        for Deferred { to, reply, .. } in self.deferred {
+            drop(to.send(Ok(reply)));
+        }
+        let changes = self.touched.map(|touched| touched.changes(&self.books.state)).unwrap_or_default();
+        Ok(Done { entries, changes })
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        let write = || {
+            self.connection.execute_batch("BEGIN IMMEDIATE")?;
+            self.fresh.write(self.connection)?;
+            if self.draft.len() > 0 { self.draft.write(self.connection) } else { Ok(()) }
+        };
+        write().map_err(StoreError::while_("writing the journal"))
+    }
+
+    /// Gives the batch up before its commit was tried.
+    pub(super) fn abandon(self, why: StoreError) -> Failed {
+        self.failed(why, false)
+    }
+
+    fn failed(self, why: StoreError, unknown: bool) -> Failed {
+        Failed { why, unknown, deferred: self.deferred }
+    }
+}
+
+impl Failed {
+    /// Tells everybody who waited, and hands on the reason.
+    pub(super) fn answer_all(self) -> StoreError {
+        for Deferred { to, effect, .. } in self.deferred {
+            let error = if self.unknown && effect { unknown(&self.why) } else { unavailable(&self.why) };
+            drop(to.send(Err(error)));
+        }
+        self.why
+    }
+}
+
+pub(super) fn unavailable(why: &StoreError) -> LedgerError {
+    LedgerError::Unavailable(why.to_string().into())
+}
+
+fn unknown(why: &StoreError) -> LedgerError {
+    LedgerError::OutcomeUnknown(why.to_string().into())
+}
+
+/// What came of a command that was granted, as of now.
+fn outcome(state: &State, command: &Command, subject: Subject, events: usize, now: Moment) -> Outcome {
+    match subject {
+        Subject::Offer(id) => {
+            let view = offer_view(state.offer(&id).expect("an offer just decided on exists"));
+            match command {
+                Command::CreateOffer { .. } => Outcome::OfferCreated(view),
+                Command::Block { .. } => Outcome::Blocked(view),
+                Command::Unblock { .. } => Outcome::Unblocked(view),
+                _ => Outcome::OfferAmended(view),
+            }
+        }
+        Subject::Hold(id) => {
+            let hold = state.hold(id, Moment::MIN).expect("a hold just decided on exists");
+            let view = hold_view(state, hold, now);
+            match command {
+                Command::ExtendHold { .. } => Outcome::Extended(view),
+                Command::ReleaseHold { .. } => Outcome::Released(view),
+                _ => Outcome::Held { hold: view, again: events == 0 },
+            }
+        }
+        Subject::Booking(id) => {
+            let booking = state.booking(id).expect("a booking just decided on exists");
+            let view = booking_view(state, booking, now);
+            match command {
+                Command::Cancel { .. } => Outcome::Cancelled(view),
+                _ => Outcome::Confirmed(view),
+            }
+        }
+        Subject::Nothing => Outcome::Tidied { expired: events },
+    }
+}

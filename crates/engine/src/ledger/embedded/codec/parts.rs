@@ -1,0 +1,137 @@
+//! A checkpoint's state as bytes: offers, holds and bookings; the rest is sums.
+
+use holdfast_domain::{Booking, BookingState, Hold, HoldState, Parts, Version, state::OfferPart};
+
+use super::{
+    domain::Interner,
+    wire::{Malformed, Reader, Writer},
+};
+
+const VERSION: u8 = 1;
+
+pub fn encode_parts(parts: &Parts) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut to = Writer(&mut out);
+    to.byte(VERSION);
+    to.uint(parts.version.0);
+    to.list(&parts.offers, encode_offer);
+    to.list(&parts.holds, encode_hold);
+    to.list(&parts.bookings, encode_booking);
+    out
+}
+
+pub fn decode_parts(bytes: &[u8]) -> Result<Parts, Malformed> {
+    let mut from = Reader::new(bytes);
+    let interner = &mut Interner::default();
+    if from.byte()? != VERSION {
+        return Err(from.fault("a checkpoint of a version this program does not know"));
+    }
+    let parts = Parts {
+        version: Version(from.uint()?),
+        offers: from.list(|from| decode_offer(from, interner))?,
+        holds: from.list(|from| decode_hold(from, interner))?,
+        bookings: from.list(|from| decode_booking(from, interner))?,
+    };
+    from.end()?;
+    Ok(parts)
+}
+
+fn encode_offer(to: &mut Writer<'_>, part: &OfferPart) {
+    to.offer_def(part.offer.def());
+    to.moment(part.created_at);
+    to.uint(part.version.0);
+    to.list(&part.blocked, |to, unit| to.uint(*unit));
+}
+
+fn decode_offer(from: &mut Reader<'_>, interner: &mut Interner) -> Result<OfferPart, Malformed> {
+    Ok(OfferPart {
+        offer: from.offer(interner)?,
+        created_at: from.moment()?,
+        version: Version(from.uint()?),
+        blocked: from.list(Reader::u32)?,
+    })
+}
+
+fn encode_hold(to: &mut Writer<'_>, hold: &Hold) {
+    to.bits128(hold.id.bits());
+    to.holder(&hold.holder);
+    match hold.state {
+        HoldState::Active => to.byte(0),
+        HoldState::Booked { booking } => {
+            to.byte(1);
+            to.bits128(booking.bits());
+        }
+        HoldState::Released { at } => {
+            to.byte(2);
+            to.moment(at);
+        }
+        HoldState::Expired { at } => {
+            to.byte(3);
+            to.moment(at);
+        }
+    }
+    to.list(&hold.lines, Writer::line);
+    to.money(hold.amount);
+    to.currency(hold.currency);
+    to.moment(hold.expires_at);
+    to.byte(hold.extensions);
+    to.list(&hold.relaxed, |to, relaxed| to.relaxed(*relaxed));
+    to.uint(hold.version.0);
+}
+
+fn decode_hold(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Hold, Malformed> {
+    Ok(Hold {
+        id: from.hold_id()?,
+        holder: from.holder()?,
+        state: decode_hold_state(from)?,
+        lines: from.list(|from| from.line(interner))?.into(),
+        amount: from.money()?,
+        currency: from.currency(interner)?,
+        expires_at: from.moment()?,
+        extensions: from.byte()?,
+        relaxed: from.list(Reader::relaxed)?,
+        version: Version(from.uint()?),
+    })
+}
+
+fn decode_hold_state(from: &mut Reader<'_>) -> Result<HoldState, Malformed> {
+    match from.byte()? {
+        0 => Ok(HoldState::Active),
+        1 => Ok(HoldState::Booked { booking: from.booking_id()? }),
+        2 => Ok(HoldState::Released { at: from.moment()? }),
+        3 => Ok(HoldState::Expired { at: from.moment()? }),
+        _ => Err(from.fault("no such state of a hold")),
+    }
+}
+
+fn encode_booking(to: &mut Writer<'_>, booking: &Booking) {
+    to.bits128(booking.id.bits());
+    to.bits128(booking.hold.bits());
+    to.holder(&booking.holder);
+    let cancelled_at = match booking.state {
+        BookingState::Confirmed => None,
+        BookingState::Cancelled { at } => Some(at),
+    };
+    to.option(cancelled_at, Writer::moment);
+    to.list(&booking.lines, Writer::line);
+    to.money(booking.amount);
+    to.currency(booking.currency);
+    to.moment(booking.created_at);
+    to.uint(booking.version.0);
+}
+
+fn decode_booking(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Booking, Malformed> {
+    let (id, hold, holder) = (from.booking_id()?, from.hold_id()?, from.holder()?);
+    let cancelled_at = from.option(Reader::moment)?;
+    Ok(Booking {
+        id,
+        hold,
+        holder,
+        state: cancelled_at.map_or(BookingState::Confirmed, |at| BookingState::Cancelled { at }),
+        lines: from.list(|from| from.line(interner))?.into(),
+        amount: from.money()?,
+        currency: from.currency(interner)?,
+        created_at: from.moment()?,
+        version: Version(from.uint()?),
+    })
+}

@@ -1,0 +1,157 @@
+-- One file holds the books. `batches` is the truth: the journal as it was committed, entry after entry, hash-chained.
+-- `answers` and `api_keys` are written directly. Everything below the line follows the journal a little later and can
+-- be rebuilt from it; `meta.projected_seq` says how far it has come. Columns ending in `_ms` are milliseconds since
+-- 1970; the column beside each shows the same moment in words.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row per commit: entries first_seq … last_seq, encoded, and the chain's hash after the last of them.
+CREATE TABLE batches (
+    first_seq INTEGER PRIMARY KEY,
+    last_seq  INTEGER NOT NULL,
+    at_ms     INTEGER NOT NULL,
+    payload   BLOB NOT NULL,
+    hash      BLOB NOT NULL
+) STRICT;
+
+-- What was answered to each idempotency key, in the same transaction as the effect.
+CREATE TABLE answers (
+    id          INTEGER PRIMARY KEY,
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    status      INTEGER NOT NULL,
+    body        BLOB NOT NULL,
+    at_ms       INTEGER NOT NULL,
+    -- How many journal entries there were after the effect.
+    seq         INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX answers_by_key ON answers (key, scope);
+
+CREATE TABLE api_keys (
+    prefix     TEXT PRIMARY KEY,
+    hash       BLOB NOT NULL,
+    role       TEXT NOT NULL CHECK (role IN ('admin', 'seller')),
+    created_ms INTEGER NOT NULL,
+    created_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch')),
+    revoked_ms INTEGER,
+    revoked_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', revoked_ms / 1000.0, 'unixepoch'))
+) STRICT, WITHOUT ROWID;
+
+-- The state at one point of the journal, in chunks, so that a start need not fold it from the beginning.
+CREATE TABLE checkpoints (
+    seq      INTEGER PRIMARY KEY,
+    hash     BLOB NOT NULL,
+    at_ms    INTEGER NOT NULL,
+    chunks   INTEGER NOT NULL,
+    digest   BLOB NOT NULL,
+    -- Unset until every chunk is there.
+    complete INTEGER NOT NULL DEFAULT 0 CHECK (complete IN (0, 1))
+) STRICT;
+CREATE TABLE checkpoint_chunks (
+    seq     INTEGER NOT NULL,
+    n       INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    PRIMARY KEY (seq, n)
+) STRICT;
+
+-- ─────────────────────────────────────────────── follows the journal ───────────────────────────────────────────────
+
+CREATE TABLE offers (
+    seq              INTEGER PRIMARY KEY,
+    id               TEXT NOT NULL UNIQUE,
+    name             TEXT NOT NULL,
+    kind             TEXT NOT NULL CHECK (kind IN ('seats', 'stock', 'slots')),
+    currency         TEXT NOT NULL,
+    hold_ttl_s       INTEGER NOT NULL,
+    limit_per_holder INTEGER,
+    created_ms       INTEGER NOT NULL,
+    created_at       TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch')),
+    opens_ms         INTEGER,
+    opens_at         TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', opens_ms / 1000.0, 'unixepoch')),
+    closes_ms        INTEGER,
+    closes_at        TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', closes_ms / 1000.0, 'unixepoch'))
+) STRICT;
+
+-- A hold past its expiry counts as expired at once; the row says so when the tidying sweep has come by.
+CREATE TABLE holds (
+    seq        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    holder     TEXT NOT NULL,
+    state      TEXT NOT NULL CHECK (state IN ('active', 'booked', 'released', 'expired')),
+    amount     INTEGER NOT NULL,
+    currency   TEXT NOT NULL,
+    extensions INTEGER NOT NULL DEFAULT 0,
+    placed_ms  INTEGER NOT NULL,
+    placed_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', placed_ms / 1000.0, 'unixepoch')),
+    expires_ms INTEGER NOT NULL,
+    expires_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', expires_ms / 1000.0, 'unixepoch')),
+    ended_ms   INTEGER,
+    ended_at   TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch'))
+) STRICT;
+
+CREATE TABLE hold_lines (
+    -- `holds.seq`
+    hold_seq INTEGER NOT NULL,
+    n        INTEGER NOT NULL,
+    offer    TEXT NOT NULL,
+    unit     TEXT NOT NULL,
+    qty      INTEGER NOT NULL CHECK (qty > 0),
+    price    INTEGER NOT NULL,
+    service  TEXT,
+    PRIMARY KEY (hold_seq, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE bookings (
+    seq           INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE,
+    hold          TEXT NOT NULL,
+    hold_seq      INTEGER NOT NULL,
+    holder        TEXT NOT NULL,
+    state         TEXT NOT NULL CHECK (state IN ('confirmed', 'cancelled')),
+    amount        INTEGER NOT NULL,
+    currency      TEXT NOT NULL,
+    created_ms    INTEGER NOT NULL,
+    created_at    TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch')),
+    cancelled_seq INTEGER,
+    cancelled_ms  INTEGER,
+    cancelled_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', cancelled_ms / 1000.0, 'unixepoch'))
+) STRICT;
+CREATE INDEX bookings_by_holder ON bookings (holder, seq);
+CREATE TABLE booking_offers (
+    offer TEXT NOT NULL,
+    seq   INTEGER NOT NULL,
+    PRIMARY KEY (offer, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE journal (
+    seq      INTEGER PRIMARY KEY,
+    at_ms    INTEGER NOT NULL,
+    at       TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', at_ms / 1000.0, 'unixepoch')),
+    actor    TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    offer    TEXT,
+    -- Keys of all units concerned, with a space between them.
+    units    TEXT NOT NULL,
+    hold     TEXT,
+    hold_seq INTEGER,
+    booking  TEXT,
+    before   TEXT,
+    after    TEXT,
+    hash     BLOB NOT NULL
+) STRICT;
+CREATE INDEX journal_by_hold ON journal (hold_seq, seq) WHERE hold_seq IS NOT NULL;
+CREATE TABLE journal_offers (
+    offer TEXT NOT NULL,
+    seq   INTEGER NOT NULL,
+    PRIMARY KEY (offer, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE journal_units (
+    unit  TEXT NOT NULL,
+    offer TEXT NOT NULL,
+    seq   INTEGER NOT NULL,
+    PRIMARY KEY (unit, offer, seq)
+) STRICT, WITHOUT ROWID;
