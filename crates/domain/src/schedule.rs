@@ -304,12 +304,8 @@ impl Calendar {
 
     /// Every start of the service on those days, free or not, in order of time.
     pub fn starts(&self, service: u16, days: Days) -> Vec<Start> {
-        in_order(days.numbers().flat_map(|day| self.starts_of_day(service, day)), |start| start.at)
-    }
-
-    fn starts_of_day(&self, service: u16, day: i32) -> impl DoubleEndedIterator<Item = Start> {
-        let starts = self.open_steps_of_day(day).filter_map(|at| self.fit(service, Moment::from_s(at)).ok());
-        starts.collect::<Vec<_>>().into_iter()
+        let steps = days.numbers().flat_map(|day| self.open_steps_of_day(day));
+        in_order(steps.filter_map(|at| self.fit(service, Moment::from_s(at)).ok()), |start| start.at)
     }
 
     /// The cells of those days during which the place is open, by steps of the grid and in order of time; each
@@ -379,16 +375,14 @@ impl Calendar {
         free: &dyn Fn(&Span) -> bool,
     ) -> Vec<Start> {
         let wanted = self.begins(around);
-        let local = wanted.ms().div_euclid(1000) + i64::from(self.local(wanted).offset_s);
-        let today = local.div_euclid(DAY_S) as i32;
-        let mut later = (today..=today + SEARCH_DAYS)
-            .flat_map(|day| self.starts_of_day(service, day))
-            .filter(|start| start.at > wanted)
-            .peekable();
-        let mut earlier = (0..=SEARCH_DAYS)
-            .flat_map(|back| self.starts_of_day(service, today - back).rev())
-            .filter(|start| start.at < wanted)
-            .peekable();
+        let at = wanted.ms().div_euclid(1000);
+        let today = (at + i64::from(self.zone.at(at).offset_s)).div_euclid(DAY_S) as i32;
+        let steps_of = |day: i32| self.open_steps_of_day(day).collect::<Vec<_>>().into_iter();
+        let fit = |step: i64| self.fit(service, Moment::from_s(step)).ok();
+        let ahead = (today..=today + SEARCH_DAYS).flat_map(steps_of).filter(|&step| step > at);
+        let back = (today - SEARCH_DAYS..=today).rev().flat_map(|day| steps_of(day).rev());
+        let mut later = ahead.filter_map(fit).peekable();
+        let mut earlier = back.filter(|&step| step < at).filter_map(fit).peekable();
         let distance = |start: &Start| start.at.ms_since(wanted).abs();
         let nearest = iter::from_fn(|| match (later.peek().map(distance), earlier.peek().map(distance)) {
             (Some(ahead), Some(back)) if back < ahead => earlier.next(),

@@ -45,8 +45,17 @@ pub struct OfferState {
     pub(crate) stakes: HashMap<HolderId, Stake>,
     /// Over all dense units; a calendar's cells are counted by range when asked.
     pub(crate) counts: Counts,
-    /// Free seats per row, so that a search can skip full rows.
-    pub(crate) free_in_row: Vec<u32>,
+    /// Of each row of seats, so that a search can skip full ones.
+    pub(crate) rows: Vec<RowSum>,
+}
+
+/// The seats of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RowSum {
+    pub(crate) free: u32,
+    pub(crate) held: u32,
+    /// How many free seats stand side by side at most.
+    pub(crate) widest: u32,
 }
 
 /// What one holder has in one offer.
@@ -156,12 +165,14 @@ impl OfferState {
             Inventory::Slots(_) => Units::Sparse(BTreeMap::new()),
             _ => Units::Dense(vec![Unit::default(); offer.dense_units() as usize]),
         };
-        let free_in_row = match offer.inventory() {
-            Inventory::Seats(plan) => plan.rows().iter().map(|row| row.seats).collect(),
+        let rows = match offer.inventory() {
+            Inventory::Seats(plan) => {
+                plan.rows().iter().map(|row| RowSum { free: row.seats, held: 0, widest: row.seats }).collect()
+            }
             _ => Vec::new(),
         };
         let (claims, stakes, counts) = Default::default();
-        let mut fresh = Self { offer, created_at, version, units, claims, stakes, counts, free_in_row };
+        let mut fresh = Self { offer, created_at, version, units, claims, stakes, counts, rows };
         fresh.recount();
         fresh
     }
@@ -225,9 +236,38 @@ impl OfferState {
             self.counts.take(before.counts(capacity));
             self.counts.add(after.counts(capacity));
         }
-        if let Inventory::Seats(plan) = self.offer.inventory() {
-            let row = &mut self.free_in_row[plan.row_index(at)];
-            *row = *row + after.remaining(1) - before.remaining(1);
+        self.change_row(at, before, after);
+    }
+
+    fn change_row(&mut self, at: UnitNo, before: Unit, after: Unit) {
+        let (Inventory::Seats(plan), Units::Dense(units)) = (self.offer.inventory(), &self.units) else {
+            return;
+        };
+        let index = plan.row_index(at);
+        let row = &mut self.rows[index];
+        row.held = row.held + after.held - before.held;
+        let seats = plan.rows()[index].units();
+        let free = |unit: &&Unit| unit.remaining(1) > 0;
+        let (left, right) =
+            (&units[seats.start as usize..at as usize], &units[at as usize + 1..seats.end as usize]);
+        let run_around = || {
+            let (left, right) =
+                (left.iter().rev().take_while(free).count(), right.iter().take_while(free).count());
+            (left + right + 1) as u32
+        };
+        match (before.remaining(1) > 0, after.remaining(1) > 0) {
+            (false, true) => {
+                row.free += 1;
+                row.widest = row.widest.max(run_around());
+            }
+            (true, false) => {
+                row.free -= 1;
+                // Only a seat out of the widest run can make it narrower.
+                if run_around() == row.widest {
+                    row.widest = widest_run(&units[seats.start as usize..seats.end as usize]);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -241,6 +281,10 @@ impl OfferState {
         }
         self.counts = counts;
     }
+}
+
+fn widest_run(seats: &[Unit]) -> u32 {
+    seats.split(|seat| seat.remaining(1) == 0).map(<[Unit]>::len).max().unwrap_or(0) as u32
 }
 
 /// All that must be kept to rebuild a [`State`]: the rest is sums.

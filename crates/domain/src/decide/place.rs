@@ -1,7 +1,5 @@
 //! Placing a hold: every line is had, or none is.
 
-use std::collections::HashSet;
-
 use super::{Decision, Displaced, Subject, in_the_way, known};
 use crate::{
     command::{Ask, Pick},
@@ -12,8 +10,9 @@ use crate::{
     offer::{Inventory, Kind, Offer, UnitNo},
     refusal::{Conflict, Limit, Refusal},
     schedule::{Calendar, Span},
+    seat_plan::SeatPlan,
     seating::{self, Relaxed, Vacancy},
-    state::{OfferState, State},
+    state::{OfferState, RowSum, State},
     text::Invalid,
     time::Moment,
 };
@@ -258,7 +257,7 @@ fn add_best(
         let Pick::Best { qty, category } = &ask.pick else { continue };
         let at = &state.offers[&ask.offer];
         let Inventory::Seats(plan) = at.offer().inventory() else { unreachable!("checked by named_lines") };
-        let vacancy = Vacant::new(state, at, lines, now);
+        let vacancy = Vacant::new(state, at, plan, lines, now);
         let best = seating::best(plan, &vacancy, *qty, category.as_deref())
             .ok_or_else(|| Refusal::SoldOut { offer: ask.offer.clone(), conflicts: vec![] })?;
         lines.extend(
@@ -321,7 +320,7 @@ fn alternatives(state: &State, asks: &[Ask], lines: &[Line], missed: &Line, now:
                 .map(|line| line.unit)
                 .take(named.count())
                 .collect();
-            let vacancy = Vacant::new(state, at, &[], now);
+            let vacancy = Vacant::new(state, at, plan, &[], now);
             let groups = seating::alternatives(plan, &vacancy, &wanted, MAX_ALTERNATIVES);
             groups.into_iter().map(|units| units.into_iter().map(|unit| offer.key(unit)).collect()).collect()
         }
@@ -341,39 +340,86 @@ fn alternatives(state: &State, asks: &[Ask], lines: &[Line], missed: &Line, now:
 /// lines of the same request have already chosen.
 struct Vacant<'a> {
     offer: &'a OfferState,
-    chosen: HashSet<UnitNo>,
+    plan: &'a SeatPlan,
+    /// Sorted.
+    chosen: Vec<UnitNo>,
+    overdue: Overdue,
     now: Moment,
-    /// Nothing has expired unswept, so the counters are exact.
-    swept: bool,
+}
+
+/// Which seats are held on paper only.
+enum Overdue {
+    /// These, sorted: all seats of holds that ran out and are not swept yet.
+    Seats(Vec<UnitNo>),
+    /// Too many to list for one request: each held seat must be asked.
+    Many,
+}
+
+impl Overdue {
+    const MOST_HOLDS: usize = 32;
+
+    fn of(state: &State, offer: &OfferState, now: Moment) -> Self {
+        let mut overdue = state.due.iter().take_while(|&&(at, _)| at <= now).map(|(_, hold)| hold);
+        let id = offer.offer().id();
+        let lines = overdue.by_ref().take(Self::MOST_HOLDS).flat_map(|hold| state.holds[hold].lines.iter());
+        let mut seats: Vec<_> = lines.filter(|line| line.offer == *id).map(|line| line.unit).collect();
+        if overdue.next().is_some() {
+            return Self::Many;
+        }
+        seats.sort_unstable();
+        Self::Seats(seats)
+    }
 }
 
 impl<'a> Vacant<'a> {
-    fn new(state: &State, offer: &'a OfferState, chosen: &[Line], now: Moment) -> Self {
+    fn new(state: &State, offer: &'a OfferState, plan: &'a SeatPlan, chosen: &[Line], now: Moment) -> Self {
         let here = chosen.iter().filter(|line| line.offer == *offer.offer().id());
-        let chosen = here.map(|line| line.unit).collect();
-        Self { offer, chosen, now, swept: state.next_due().is_none_or(|due| due > now) }
+        let mut chosen: Vec<_> = here.map(|line| line.unit).collect();
+        chosen.sort_unstable();
+        Self { offer, plan, chosen, overdue: Overdue::of(state, offer, now), now }
+    }
+
+    fn ran_out(&self, unit: UnitNo) -> bool {
+        match &self.overdue {
+            Overdue::Seats(seats) => seats.binary_search(&unit).is_ok(),
+            Overdue::Many => self.offer.claims_on(unit).all(|(expires_at, ..)| expires_at <= self.now),
+        }
     }
 }
 
 impl Vacancy for Vacant<'_> {
     fn is_free(&self, unit: UnitNo) -> bool {
         let at = self.offer.unit(unit);
-        let free = if self.swept {
-            at.remaining(1) > 0
-        } else {
-            !at.blocked
-                && at.booked == 0
-                && (at.held == 0 || self.offer.claims_on(unit).all(|(expires_at, ..)| expires_at <= self.now))
-        };
-        free && !self.chosen.contains(&unit)
+        let free = at.remaining(1) > 0 || (!at.blocked && at.held > 0 && self.ran_out(unit));
+        free && self.chosen.binary_search(&unit).is_err()
     }
 
     fn free_in_row(&self, row: usize) -> u32 {
-        let Inventory::Seats(plan) = self.offer.offer().inventory() else { return 0 };
-        if self.swept && self.chosen.is_empty() {
-            return self.offer.free_in_row[row];
+        let RowSum { free, held, .. } = self.offer.rows[row];
+        match &self.overdue {
+            Overdue::Seats(seats) if seats.is_empty() => free,
+            Overdue::Seats(seats) => {
+                let units = self.plan.rows()[row].units();
+                let below = |end: UnitNo| seats.partition_point(|&unit| unit < end) as u32;
+                free + below(units.end) - below(units.start)
+            }
+            Overdue::Many => free + held,
         }
-        plan.rows()[row].units().filter(|&unit| self.is_free(unit)).count() as u32
+    }
+
+    fn widest_in_row(&self, row: usize) -> u32 {
+        let RowSum { free, widest, .. } = self.offer.rows[row];
+        // Seats held on paper only may join others into a wider block.
+        let all_free = self.free_in_row(row);
+        if all_free == free { widest } else { all_free }
+    }
+
+    fn free(&self) -> u64 {
+        let counts = self.offer.counts();
+        match &self.overdue {
+            Overdue::Seats(seats) => counts.available + seats.len() as u64,
+            Overdue::Many => counts.available + counts.held,
+        }
     }
 }
 

@@ -1,0 +1,131 @@
+//! What the searches and claims that run in the writer's thread cost, in nanoseconds a call:
+//! `cargo run --release -p holdfast-domain --example measure`. A measurement to read, not a test.
+
+use std::{hint::black_box, time::Instant};
+
+use holdfast_domain::{
+    Moment, Money, UnitNo,
+    schedule::{Calendar, CalendarDef, HoursDef, Service},
+    seat_plan::{RowDef, SeatPlan, SectionDef},
+    seating::{Vacancy, alternatives, best},
+};
+
+fn main() {
+    for (name, rows, seats) in [("20,480 seats", 160, 128), ("1,000,000 seats", 10_000, 100)] {
+        println!("{name}");
+        let mut hall = Hall::new(rows, seats);
+        seating(&hall, "all free");
+        hall.fill(|unit| unit % 7 < 5);
+        seating(&hall, "5 of 7 taken");
+        hall.fill(|unit| unit % 2 == 0);
+        seating(&hall, "no two side by side");
+        let last = hall.plan.seats() - 1;
+        hall.fill(|unit| unit != last);
+        seating(&hall, "one left, at the far end");
+        hall.fill(|_| true);
+        seating(&hall, "sold out");
+    }
+    schedule();
+}
+
+fn seating(hall: &Hall, what: &str) {
+    let one = time(|| alternatives(&hall.plan, hall, black_box(&[40]), 3));
+    let pair = time(|| alternatives(&hall.plan, hall, black_box(&[40, 41]), 3));
+    let best_one = time(|| best(&hall.plan, hall, black_box(1), None));
+    let best_four = time(|| best(&hall.plan, hall, black_box(4), None));
+    println!(
+        "  {what:<26} instead of 1: {one:>9} ns   of 2: {pair:>9} ns   best 1: {best_one:>9} ns   best 4: {best_four:>9} ns"
+    );
+}
+
+fn schedule() {
+    let days = ["mon", "tue", "wed", "thu", "fri"].map(String::from).into();
+    let mut def = CalendarDef {
+        timezone: "Europe/Berlin".into(),
+        grid_minutes: 15,
+        hours: vec![HoursDef { days, from: "09:00".into(), to: "17:00".into() }],
+        closed: vec![],
+        capacity: 1,
+        services: vec![Service {
+            key: "consult".into(),
+            minutes: 30,
+            buffer_before_minutes: 0,
+            buffer_after_minutes: 15,
+            price: Money::ZERO,
+        }],
+        cut: None,
+    };
+    let calendar = Calendar::new(&mut def).expect("a sound calendar");
+    let monday = Moment::from_s(1_794_816_000);
+    let around = calendar.span(0, monday).expect("a start").unit;
+    let span = time(|| calendar.span(0, black_box(monday)));
+    let near = time(|| calendar.nearest_starts(0, black_box(around), 3, &|_| true));
+    let none = time(|| calendar.nearest_starts(0, black_box(around), 3, &|_| false));
+    let key = time(|| calendar.key(black_box(around)));
+    println!("calendar\n  span {span} ns   nearest of many {near} ns   of none {none} ns   key {key} ns");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
+fn time<T>(mut call: impl FnMut() -> T) -> u128 {
+    let mut calls = 1;
+    loop {
+        let begun = Instant::now();
+        (0..calls).for_each(|_| drop(black_box(call())));
+        let took = begun.elapsed();
+        if took.as_millis() >= 50 {
+            return took.as_nanos() / calls;
+        }
+        calls *= 2;
+    }
+}
+
+struct Hall {
+    plan: SeatPlan,
+    taken: Vec<bool>,
+    free_in_row: Vec<u32>,
+    widest_in_row: Vec<u32>,
+    free: u64,
+}
+
+impl Hall {
+    fn new(rows: u32, seats: u32) -> Self {
+        let rows = (0..rows).map(|at| RowDef { name: format!("R{at}"), seats }).collect();
+        let (name, category) = ("Stand".into(), "A".into());
+        let mut sections = [SectionDef { name, category, price: Money::ZERO, rows }];
+        let plan = SeatPlan::new(&mut sections).expect("a sound plan");
+        let mut hall = Self { plan, taken: vec![], free_in_row: vec![], widest_in_row: vec![], free: 0 };
+        hall.fill(|_| false);
+        hall
+    }
+
+    fn fill(&mut self, taken: impl Fn(UnitNo) -> bool) {
+        self.taken = (0..self.plan.seats()).map(taken).collect();
+        let free_in =
+            |units: std::ops::Range<UnitNo>| units.filter(|&unit| !self.taken[unit as usize]).count();
+        self.free_in_row = self.plan.rows().iter().map(|row| free_in(row.units()) as u32).collect();
+        let widest_in = |units: std::ops::Range<UnitNo>| {
+            let seats = &self.taken[units.start as usize..units.end as usize];
+            seats.split(|&taken| taken).map(<[bool]>::len).max().unwrap_or(0)
+        };
+        self.widest_in_row = self.plan.rows().iter().map(|row| widest_in(row.units()) as u32).collect();
+        self.free = self.free_in_row.iter().map(|&free| u64::from(free)).sum();
+    }
+}
+
+impl Vacancy for Hall {
+    fn is_free(&self, unit: UnitNo) -> bool {
+        !self.taken[unit as usize]
+    }
+
+    fn free_in_row(&self, row: usize) -> u32 {
+        self.free_in_row[row]
+    }
+
+    fn widest_in_row(&self, row: usize) -> u32 {
+        self.widest_in_row[row]
+    }
+
+    fn free(&self) -> u64 {
+        self.free
+    }
+}
