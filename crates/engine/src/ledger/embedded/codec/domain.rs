@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use holdfast_domain::{
     Actor, Amendment, BookingId, Currency, HoldId, HolderId, Invalid, InventoryDef, Line, Moment, Money,
     Offer, OfferDef, OfferId, Relaxed, StockLine,
-    schedule::{CalendarDef, HoursDef, Service},
+    schedule::{CalendarDef, Cut, HoursDef, Service},
     seat_plan::{RowDef, SectionDef},
 };
 
@@ -161,6 +161,10 @@ impl Writer<'_> {
             to.uint(service.buffer_after_minutes);
             to.money(service.price);
         });
+        self.option(calendar.cut, |to, cut| {
+            to.uint(cut.cell_minutes);
+            to.uint(cut.anchor_minutes);
+        });
     }
 
     pub fn amendment(&mut self, amendment: &Amendment) {
@@ -308,6 +312,7 @@ impl Reader<'_> {
                     price: from.money()?,
                 })
             })?,
+            cut: self.option(|from| Ok(Cut { cell_minutes: from.u32()?, anchor_minutes: from.u32()? }))?,
         })
     }
 
