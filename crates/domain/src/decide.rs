@@ -4,6 +4,9 @@
 //! never stands in the way: the winner's decision begins by writing down the expiry of the holds it displaces.
 
 mod place;
+mod vacant;
+
+use std::collections::HashSet;
 
 use crate::{
     command::{Actor, Command},
@@ -72,7 +75,8 @@ fn amend(state: &State, id: &OfferId, amendment: &Amendment, now: Moment) -> Res
     let amended = offer.offer().amended(amendment)?;
     let mut displaced = Displaced::default();
     let sold_past = |unit: &UnitNo| !displaced.shrink(offer, *unit, amended.capacity(*unit), now);
-    if let Some(unit) = (0..amended.dense_units()).find(sold_past) {
+    let mut resized = amendment.capacities.iter().filter_map(|(key, _)| amended.find(key));
+    if let Some(unit) = resized.find(sold_past) {
         return Err(Refusal::UnitTaken(Conflict {
             conflicts: vec![in_the_way(offer, unit)],
             alternatives: vec![],
@@ -198,7 +202,10 @@ fn in_the_way(offer: &OfferState, unit: UnitNo) -> InTheWay {
 
 /// Holds whose time is up and whose units somebody wants: the decision starts by ending them.
 #[derive(Debug, Default)]
-struct Displaced(Vec<HoldId>);
+struct Displaced {
+    in_order: Vec<HoldId>,
+    seen: HashSet<HoldId>,
+}
 
 impl Displaced {
     /// Whether `qty` of the unit can be had once expired holds are out of the way; notes which ones those are.
@@ -219,23 +226,25 @@ impl Displaced {
     }
 
     fn free(&mut self, offer: &OfferState, unit: UnitNo, mut room: u32, qty: u32, now: Moment) -> bool {
-        let noted = self.0.len();
+        let noted = self.in_order.len();
         for (expires_at, hold, held) in offer.claims_on(unit) {
             if room >= qty || expires_at > now {
                 break;
             }
             room += held;
-            if !self.0.contains(&hold) {
-                self.0.push(hold);
+            if self.seen.insert(hold) {
+                self.in_order.push(hold);
             }
         }
         if room < qty {
-            self.0.truncate(noted);
+            self.in_order.drain(noted..).for_each(|hold| {
+                self.seen.remove(&hold);
+            });
         }
         room >= qty
     }
 
     fn events(self) -> Vec<Event> {
-        self.0.into_iter().map(|hold| Event::HoldExpired { hold }).collect()
+        self.in_order.into_iter().map(|hold| Event::HoldExpired { hold }).collect()
     }
 }

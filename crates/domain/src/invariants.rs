@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use crate::{
     hold::{BookingState, HoldState, Line},
     ids::OfferId,
-    offer::UnitNo,
-    state::State,
+    offer::{Inventory, UnitNo},
+    seat_plan::Row,
+    state::{OfferState, RowSum, State},
 };
 
 /// A broken promise, named as in ARCHITECTURE.md.
@@ -44,6 +45,12 @@ pub fn check(state: &State) -> Vec<Broken> {
             });
         }
     }
+    for offer in state.offers() {
+        broken.extend(rows_differ(offer).then(|| Broken {
+            invariant: "I3",
+            what: format!("{}: the sums of a row differ from its seats", offer.offer.id()),
+        }));
+    }
     if broken.is_empty() && State::from_parts(state.parts()) != without_order(state) {
         let what = "counters, claims or stakes differ from the sum of holds and bookings".to_owned();
         broken.push(Broken { invariant: "I3", what });
@@ -67,6 +74,12 @@ fn claimed(state: &State) -> BTreeMap<(OfferId, UnitNo), (u64, u64)> {
     let confirmed = state.bookings().filter(|booking| booking.state == BookingState::Confirmed);
     confirmed.for_each(|booking| add(&booking.lines, 0, 1));
     claimed.into_iter().collect()
+}
+
+fn rows_differ(at: &OfferState) -> bool {
+    let Inventory::Seats(plan) = at.offer.inventory() else { return false };
+    let seats = |row: &Row| &at.dense()[row.first as usize..(row.first + row.seats) as usize];
+    plan.rows().iter().zip(&at.rows).any(|(row, sum)| RowSum::of(seats(row)) != *sum)
 }
 
 /// The order in which holds of one millisecond ended is of no consequence.

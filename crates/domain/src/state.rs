@@ -6,10 +6,16 @@
 //!
 //! Memory: a seat costs its 12 bytes in `units`; only what is claimed costs more.
 
+mod row;
+mod stake;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
+
+pub(crate) use row::RowSum;
+use stake::Stake;
 
 use crate::{
     hold::{Booking, BookingState, Hold, HoldState, Line, MEMORY_MS, Version},
@@ -47,24 +53,6 @@ pub struct OfferState {
     pub(crate) counts: Counts,
     /// Of each row of seats, so that a search can skip full ones.
     pub(crate) rows: Vec<RowSum>,
-}
-
-/// The seats of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RowSum {
-    pub(crate) free: u32,
-    pub(crate) held: u32,
-    /// How many free seats stand side by side at most.
-    pub(crate) widest: u32,
-}
-
-/// What one holder has in one offer.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Stake {
-    pub(crate) held: u64,
-    pub(crate) booked: u64,
-    /// Active holds with the first unit each has in this offer, sorted.
-    pub(crate) holds: Vec<(UnitNo, HoldId)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -166,9 +154,7 @@ impl OfferState {
             _ => Units::Dense(vec![Unit::default(); offer.dense_units() as usize]),
         };
         let rows = match offer.inventory() {
-            Inventory::Seats(plan) => {
-                plan.rows().iter().map(|row| RowSum { free: row.seats, held: 0, widest: row.seats }).collect()
-            }
+            Inventory::Seats(plan) => plan.rows().iter().map(|row| RowSum::all_free(row.seats)).collect(),
             _ => Vec::new(),
         };
         let (claims, stakes, counts) = Default::default();
@@ -236,38 +222,9 @@ impl OfferState {
             self.counts.take(before.counts(capacity));
             self.counts.add(after.counts(capacity));
         }
-        self.change_row(at, before, after);
-    }
-
-    fn change_row(&mut self, at: UnitNo, before: Unit, after: Unit) {
-        let (Inventory::Seats(plan), Units::Dense(units)) = (self.offer.inventory(), &self.units) else {
-            return;
-        };
-        let index = plan.row_index(at);
-        let row = &mut self.rows[index];
-        row.held = row.held + after.held - before.held;
-        let seats = plan.rows()[index].units();
-        let free = |unit: &&Unit| unit.remaining(1) > 0;
-        let (left, right) =
-            (&units[seats.start as usize..at as usize], &units[at as usize + 1..seats.end as usize]);
-        let run_around = || {
-            let (left, right) =
-                (left.iter().rev().take_while(free).count(), right.iter().take_while(free).count());
-            (left + right + 1) as u32
-        };
-        match (before.remaining(1) > 0, after.remaining(1) > 0) {
-            (false, true) => {
-                row.free += 1;
-                row.widest = row.widest.max(run_around());
-            }
-            (true, false) => {
-                row.free -= 1;
-                // Only a seat out of the widest run can make it narrower.
-                if run_around() == row.widest {
-                    row.widest = widest_run(&units[seats.start as usize..seats.end as usize]);
-                }
-            }
-            _ => {}
+        if let (Inventory::Seats(plan), Units::Dense(units)) = (self.offer.inventory(), &self.units) {
+            let row = plan.row_index(at);
+            self.rows[row].follow(units, plan.rows()[row].units(), at, before);
         }
     }
 
@@ -281,10 +238,6 @@ impl OfferState {
         }
         self.counts = counts;
     }
-}
-
-fn widest_run(seats: &[Unit]) -> u32 {
-    seats.split(|seat| seat.remaining(1) == 0).map(<[Unit]>::len).max().unwrap_or(0) as u32
 }
 
 /// All that must be kept to rebuild a [`State`]: the rest is sums.
@@ -426,9 +379,7 @@ impl State {
             }
             let stake = offer.stakes.entry(hold.holder.clone()).or_default();
             stake.held += u64::from(line.qty);
-            if let Err(at) = stake.holds.binary_search(&(line.unit, hold.id)) {
-                stake.holds.insert(at, (line.unit, hold.id));
-            }
+            stake.holds.insert(line.unit, hold.id);
         }
     }
 
@@ -442,9 +393,7 @@ impl State {
             }
             offer.change_stake(&hold.holder, |stake| {
                 stake.held -= u64::from(line.qty);
-                if let Ok(at) = stake.holds.binary_search(&(line.unit, hold.id)) {
-                    stake.holds.remove(at);
-                }
+                stake.holds.remove(line.unit, hold.id);
             });
         }
     }
@@ -471,7 +420,7 @@ impl OfferState {
     fn change_stake(&mut self, holder: &HolderId, change: impl FnOnce(&mut Stake)) {
         let stake = self.stakes.get_mut(holder).expect("who holds has a stake");
         change(stake);
-        if *stake == Stake::default() {
+        if stake.is_nothing() {
             self.stakes.remove(holder);
         }
     }

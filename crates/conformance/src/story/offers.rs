@@ -132,6 +132,7 @@ impl Reader<'_> {
             closed: self.step.option("closed").map(listed).unwrap_or_default(),
             capacity: self.number(self.step.option("capacity").unwrap_or("1"))?,
             services,
+            cut: None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Placing a hold: every line is had, or none is.
 
-use super::{Decision, Displaced, Subject, in_the_way, known};
+use super::{Decision, Displaced, Subject, in_the_way, known, vacant::Vacant};
 use crate::{
     command::{Ask, Pick},
     event::{Event, Placed},
@@ -10,15 +10,17 @@ use crate::{
     offer::{Inventory, Kind, Offer, UnitNo},
     refusal::{Conflict, Limit, Refusal},
     schedule::{Calendar, Span},
-    seat_plan::SeatPlan,
-    seating::{self, Relaxed, Vacancy},
-    state::{OfferState, RowSum, State},
+    seating::{self, Relaxed},
+    state::{OfferState, State},
     text::Invalid,
     time::Moment,
 };
 
 /// How many groups a refusal proposes instead.
 const MAX_ALTERNATIVES: usize = 3;
+
+/// The most units one hold may claim: it is decided, written and freed in one go, and everybody else waits.
+const MAX_CLAIMED: u64 = 4_096;
 
 pub(super) fn place(
     state: &State,
@@ -140,10 +142,29 @@ fn check_shape(state: &State, asks: &[Ask], lines: &[Line]) -> Result<(), Invali
         }
         check_category(state.offers[&ask.offer].offer(), ask)?;
     }
-    let twice = |at: usize, line: &Line| lines[..at].iter().any(|earlier| earlier.overlaps(line));
-    match lines.iter().enumerate().find(|&(at, line)| twice(at, line)) {
-        Some((_, line)) => Err(Invalid::new("lines", format!("name one unit of {} twice", line.offer))),
-        None => total(lines).map(|_| ()),
+    check_size(asks, lines)?;
+    check_distinct(lines)?;
+    total(lines).map(|_| ())
+}
+
+fn check_size(asks: &[Ask], lines: &[Line]) -> Result<(), Invalid> {
+    let best = asks.iter().filter(|ask| matches!(ask.pick, Pick::Best { .. })).map(quantity);
+    let claimed = lines.iter().map(|line| u64::from(line.cells)).chain(best).sum::<u64>();
+    match claimed > MAX_CLAIMED {
+        true => {
+            Err(Invalid::new("lines", format!("claim {claimed} units; {MAX_CLAIMED} is the most at once")))
+        }
+        false => Ok(()),
+    }
+}
+
+/// No unit is named twice.
+fn check_distinct(lines: &[Line]) -> Result<(), Invalid> {
+    let mut in_order: Vec<_> = lines.iter().collect();
+    in_order.sort_unstable_by_key(|line| (&line.offer, line.first));
+    match in_order.windows(2).find(|two| two[0].overlaps(two[1])) {
+        Some(two) => Err(Invalid::new("lines", format!("name one unit of {} twice", two[0].offer))),
+        None => Ok(()),
     }
 }
 
@@ -169,14 +190,12 @@ fn same_hold_again(
 ) -> Option<HoldId> {
     let first = lines.first().filter(|_| lines.len() == asks.len())?;
     let stake = state.offers[&first.offer].stakes.get(holder)?;
-    let from = stake.holds.partition_point(|&(unit, _)| unit < first.unit);
-    let on_that_unit = stake.holds[from..].iter().take_while(|&&(unit, _)| unit == first.unit);
     let same = |hold: &crate::Hold| {
         hold.is_live(now)
             && hold.lines.len() == lines.len()
             && lines.iter().all(|line| hold.lines.iter().any(|held| same_claim(held, line)))
     };
-    on_that_unit.map(|(_, id)| *id).find(|id| same(&state.holds[id]))
+    stake.holds.on(first.unit).find(|id| same(&state.holds[id]))
 }
 
 fn same_claim(held: &Line, asked: &Line) -> bool {
@@ -235,8 +254,8 @@ fn used_by(state: &State, offer: &OfferState, holder: &HolderId, enough: u64, no
     if recorded <= enough {
         return recorded;
     }
-    let mut expired: Vec<HoldId> = stake.holds.iter().map(|&(_, id)| id).collect();
-    expired.retain(|id| !state.holds[id].is_live(now));
+    let ran_out = |id: &HoldId| !state.holds[id].is_live(now);
+    let mut expired: Vec<HoldId> = stake.holds.iter().filter(ran_out).collect();
     expired.sort_unstable();
     expired.dedup();
     let here = |line: &&Line| line.offer == *offer.offer().id();
@@ -291,16 +310,14 @@ fn check_free(state: &State, asks: &[Ask], lines: &[Line], now: Moment) -> Resul
         let those = full.iter().filter(|at| of(at));
         those.map(|&(line, unit)| in_the_way(&state.offers[&line.offer], unit)).collect::<Vec<_>>()
     };
-    let alternatives = || alternatives(state, asks, lines, full[0].0, now);
-    if full.iter().any(blocked) {
-        return Err(Refusal::UnitBlocked(Conflict {
-            conflicts: conflict(&blocked),
-            alternatives: alternatives(),
-        }));
+    let alternatives = |missed: &Line| alternatives(state, asks, lines, missed, now);
+    if let Some((missed, _)) = full.iter().find(|at| blocked(at)) {
+        let conflicts = conflict(&blocked);
+        return Err(Refusal::UnitBlocked(Conflict { conflicts, alternatives: alternatives(missed) }));
     }
-    if full.iter().any(|(line, _)| !counted(line)) {
+    if let Some((missed, _)) = full.iter().find(|(line, _)| !counted(line)) {
         let conflicts = conflict(&|(line, _)| !counted(line));
-        return Err(Refusal::UnitTaken(Conflict { conflicts, alternatives: alternatives() }));
+        return Err(Refusal::UnitTaken(Conflict { conflicts, alternatives: alternatives(missed) }));
     }
     Err(Refusal::SoldOut { offer: full[0].0.offer.clone(), conflicts: conflict(&|_| true) })
 }
@@ -326,99 +343,14 @@ fn alternatives(state: &State, asks: &[Ask], lines: &[Line], missed: &Line, now:
         }
         Inventory::Slots(calendar) => {
             let service = missed.service.expect("a slot line names its service");
+            // Nobody who asks for the future is helped by the past.
+            let earliest = now.min(calendar.begins(missed.unit));
             let free = |span: &Span| {
-                (span.first..span.first + span.cells)
-                    .all(|unit| Displaced::default().make_room(at, unit, 1, now))
+                calendar.begins(span.unit) >= earliest
+                    && span.units().all(|unit| Displaced::default().make_room(at, unit, 1, now))
             };
             let starts = calendar.nearest_starts(service, missed.unit, MAX_ALTERNATIVES, &free);
             starts.into_iter().map(|start| vec![offer.key(start.span.unit)]).collect()
-        }
-    }
-}
-
-/// The free seats of an offer as of now: expired holds do not count, and neither do the seats that earlier
-/// lines of the same request have already chosen.
-struct Vacant<'a> {
-    offer: &'a OfferState,
-    plan: &'a SeatPlan,
-    /// Sorted.
-    chosen: Vec<UnitNo>,
-    overdue: Overdue,
-    now: Moment,
-}
-
-/// Which seats are held on paper only.
-enum Overdue {
-    /// These, sorted: all seats of holds that ran out and are not swept yet.
-    Seats(Vec<UnitNo>),
-    /// Too many to list for one request: each held seat must be asked.
-    Many,
-}
-
-impl Overdue {
-    const MOST_HOLDS: usize = 32;
-
-    fn of(state: &State, offer: &OfferState, now: Moment) -> Self {
-        let mut overdue = state.due.iter().take_while(|&&(at, _)| at <= now).map(|(_, hold)| hold);
-        let id = offer.offer().id();
-        let lines = overdue.by_ref().take(Self::MOST_HOLDS).flat_map(|hold| state.holds[hold].lines.iter());
-        let mut seats: Vec<_> = lines.filter(|line| line.offer == *id).map(|line| line.unit).collect();
-        if overdue.next().is_some() {
-            return Self::Many;
-        }
-        seats.sort_unstable();
-        Self::Seats(seats)
-    }
-}
-
-impl<'a> Vacant<'a> {
-    fn new(state: &State, offer: &'a OfferState, plan: &'a SeatPlan, chosen: &[Line], now: Moment) -> Self {
-        let here = chosen.iter().filter(|line| line.offer == *offer.offer().id());
-        let mut chosen: Vec<_> = here.map(|line| line.unit).collect();
-        chosen.sort_unstable();
-        Self { offer, plan, chosen, overdue: Overdue::of(state, offer, now), now }
-    }
-
-    fn ran_out(&self, unit: UnitNo) -> bool {
-        match &self.overdue {
-            Overdue::Seats(seats) => seats.binary_search(&unit).is_ok(),
-            Overdue::Many => self.offer.claims_on(unit).all(|(expires_at, ..)| expires_at <= self.now),
-        }
-    }
-}
-
-impl Vacancy for Vacant<'_> {
-    fn is_free(&self, unit: UnitNo) -> bool {
-        let at = self.offer.unit(unit);
-        let free = at.remaining(1) > 0 || (!at.blocked && at.held > 0 && self.ran_out(unit));
-        free && self.chosen.binary_search(&unit).is_err()
-    }
-
-    fn free_in_row(&self, row: usize) -> u32 {
-        let RowSum { free, held, .. } = self.offer.rows[row];
-        match &self.overdue {
-            Overdue::Seats(seats) if seats.is_empty() => free,
-            Overdue::Seats(seats) => {
-                let units = self.plan.rows()[row].units();
-                let below = |end: UnitNo| seats.partition_point(|&unit| unit < end) as u32;
-                free + below(units.end) - below(units.start)
-            }
-            Overdue::Many => free + held,
-        }
-    }
-
-    fn widest_in_row(&self, row: usize) -> u32 {
-        let RowSum { free, widest, .. } = self.offer.rows[row];
-        // Seats held on paper only may join others into a wider block.
-        let all_free = self.free_in_row(row);
-        if all_free == free { widest } else { all_free }
-    }
-
-    fn free(&self) -> u64 {
-        let counts = self.offer.counts();
-        match &self.overdue {
-            Overdue::Seats(seats) => counts.available + seats.len() as u64,
-            Overdue::Many => counts.available + counts.held,
         }
     }
 }
