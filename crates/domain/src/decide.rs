@@ -78,7 +78,7 @@ fn amend(state: &State, id: &OfferId, amendment: &Amendment, now: Moment) -> Res
     let mut resized = amendment.capacities.iter().filter_map(|(key, _)| amended.find(key));
     if let Some(unit) = resized.find(sold_past) {
         return Err(Refusal::UnitTaken(Conflict {
-            conflicts: vec![in_the_way(offer, unit)],
+            conflicts: vec![in_the_way(offer, unit, now)],
             alternatives: vec![],
         }));
     }
@@ -106,7 +106,8 @@ fn block(state: &State, id: &OfferId, keys: &[String], now: Moment) -> Result<De
     units.retain(|&unit| !offer.unit(unit).blocked);
     let mut displaced = Displaced::default();
     let taken = |unit: &UnitNo| !displaced.make_room(offer, *unit, 1, now);
-    let conflicts: Vec<_> = units.iter().copied().filter(taken).map(|unit| in_the_way(offer, unit)).collect();
+    let conflicts: Vec<_> =
+        units.iter().copied().filter(taken).map(|unit| in_the_way(offer, unit, now)).collect();
     if !conflicts.is_empty() {
         return Err(Refusal::UnitTaken(Conflict { conflicts, alternatives: vec![] }));
     }
@@ -192,11 +193,11 @@ fn tidy(state: &State, limit: usize, now: Moment) -> Decision {
     Subject::Nothing.with(overdue.map(|&(_, hold)| Event::HoldExpired { hold }).collect())
 }
 
-fn in_the_way(offer: &OfferState, unit: UnitNo) -> InTheWay {
+fn in_the_way(offer: &OfferState, unit: UnitNo, now: Moment) -> InTheWay {
     InTheWay {
         offer: offer.offer().id().clone(),
         unit: offer.offer().key(unit),
-        state: offer.unit_state(unit),
+        state: offer.unit_as_of(unit, now).state(offer.offer().capacity(unit)),
     }
 }
 

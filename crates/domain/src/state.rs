@@ -204,6 +204,16 @@ impl OfferState {
         cells.into_iter().flatten().map(|(&at, &unit)| (at, unit))
     }
 
+    /// The unit without the holds that have run out, swept or not.
+    pub fn unit_as_of(&self, unit: UnitNo, now: Moment) -> Unit {
+        let mut at = self.unit(unit);
+        if at.held > 0 {
+            let overdue = self.claims_on(unit).take_while(|&(expires_at, ..)| expires_at <= now);
+            at.held -= overdue.map(|(.., qty)| qty).sum::<u32>();
+        }
+        at
+    }
+
     /// The holds that claim a unit now, soonest to expire first.
     pub fn claims_on(&self, unit: UnitNo) -> impl Iterator<Item = (Moment, HoldId, u32)> {
         let all =

@@ -308,7 +308,7 @@ fn check_free(state: &State, asks: &[Ask], lines: &[Line], now: Moment) -> Resul
     let blocked = |&(line, unit): &(&Line, UnitNo)| state.offers[&line.offer].unit(unit).blocked;
     let conflict = |of: &dyn Fn(&(&Line, UnitNo)) -> bool| {
         let those = full.iter().filter(|at| of(at));
-        those.map(|&(line, unit)| in_the_way(&state.offers[&line.offer], unit)).collect::<Vec<_>>()
+        those.map(|&(line, unit)| in_the_way(&state.offers[&line.offer], unit, now)).collect::<Vec<_>>()
     };
     let alternatives = |missed: &Line| alternatives(state, asks, lines, missed, now);
     if let Some((missed, _)) = full.iter().find(|at| blocked(at)) {

@@ -1,0 +1,9 @@
+//! The model put to the test through `decide` and `apply` alone, as a ledger would use it.
+
+mod best;
+mod expiry;
+mod limits;
+mod lines;
+mod random;
+mod sale;
+mod slots;
