@@ -2,76 +2,258 @@
 //!
 //! Every yes to a keyed request is kept, also one that changed nothing ("you hold that already"): the same key
 //! must hear the same words. A refusal is not: it is decided anew.
+//!
+//! ```text
+//! this batch ──COMMIT──► answers_new: a row per commit ──in slices──► answers: indexed
+//! (Fresh)                (found through `unfiled`, in memory)          (found through SQL)
+//! ```
+//! Keys are random, so every one of them lands on another page of an index. Paying for that in the commit that a
+//! buyer waits for costs four times the commit itself; the row per commit costs almost nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use bytes::Bytes;
 use holdfast_domain::Moment;
 use rusqlite::{Connection, OptionalExtension};
+use sha2::{Digest, Sha256};
 
+use super::{
+    codec::{Malformed, Reader, Writer},
+    error::StoreError,
+};
 use crate::ledger::{Answer, IdempotencyKey, Reply};
 
-#[derive(Debug)]
-struct Kept {
+const VERSION: u8 = 1;
+
+/// One answer as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) scope: String,
+    pub(super) key: String,
     fingerprint: [u8; 32],
     answer: Answer,
     at: Moment,
-    seq: u64,
+    /// How many journal entries there were after the effect.
+    pub(super) seq: u64,
 }
 
-/// Whose key, and which.
-type Name = (String, String);
+impl Kept {
+    fn is_for(&self, key: &IdempotencyKey) -> bool {
+        self.key == key.key && self.scope == key.scope
+    }
 
-/// Answers of the batch being put together; they reach the disk in its commit.
+    fn reply(&self, key: &IdempotencyKey) -> Reply {
+        match self.fingerprint == key.fingerprint {
+            true => Reply::Replayed(self.answer.clone()),
+            false => Reply::KeyReused,
+        }
+    }
+}
+
+/// 64 bits of a scope and a key: enough to find a row by, never trusted to tell two keys apart.
+fn digest(scope: &str, key: &str) -> i64 {
+    let hash = Sha256::new().chain_update(scope).chain_update([0]).chain_update(key).finalize();
+    i64::from_be_bytes(hash[..8].try_into().expect("a hash has eight bytes"))
+}
+
+/// Answers of the batch being put together.
 #[derive(Debug, Default)]
-pub(super) struct Fresh(HashMap<Name, Kept>);
+pub(super) struct Fresh(HashMap<i64, Vec<Kept>>);
 
 impl Fresh {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What this batch has already answered to the key.
-    pub(super) fn find(&self, key: &IdempotencyKey) -> Option<Reply> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let kept = self.0.get(&(key.scope.clone(), key.key.clone()))?;
-        Some(reply(&kept.fingerprint, key, kept.answer.clone()))
+    fn find(&self, digest: i64, key: &IdempotencyKey) -> Option<Reply> {
+        let kept = self.0.get(&digest)?.iter().find(|kept| kept.is_for(key))?;
+        Some(kept.reply(key))
     }
 
     pub(super) fn keep(&mut self, key: IdempotencyKey, answer: Answer, at: Moment, seq: u64) {
-        let kept = Kept { fingerprint: key.fingerprint, answer, at, seq };
-        self.0.insert((key.scope, key.key), kept);
+        let IdempotencyKey { scope, key, fingerprint } = key;
+        let digest = digest(&scope, &key);
+        self.0.entry(digest).or_default().push(Kept { scope, key, fingerprint, answer, at, seq });
     }
 
-    pub(super) fn write(&self, to: &Connection) -> rusqlite::Result<()> {
-        let mut insert = to.prepare_cached(
-            "INSERT INTO answers (scope, key, fingerprint, status, body, at_ms, seq)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )?;
-        for ((scope, key), kept) in &self.0 {
-            let Kept { fingerprint, answer, at, seq } = kept;
-            insert.execute((scope, key, fingerprint, answer.status, &answer.body[..], at.ms(), seq))?;
+    /// Writes them down in the open transaction; returns the row.
+    pub(super) fn write(&self, to: &Connection) -> rusqlite::Result<i64> {
+        let mut payload = vec![VERSION];
+        self.0.values().flatten().for_each(|kept| encode(&mut payload, kept));
+        to.prepare_cached("INSERT INTO answers_new (payload) VALUES (?1)")?.execute([payload])?;
+        Ok(to.last_insert_rowid())
+    }
+}
+
+fn encode(payload: &mut Vec<u8>, kept: &Kept) {
+    let mut to = Writer(payload);
+    to.text(&kept.scope);
+    to.text(&kept.key);
+    to.bytes(&kept.fingerprint);
+    to.uint(kept.answer.status);
+    to.bytes(&kept.answer.body);
+    to.moment(kept.at);
+    to.uint(kept.seq);
+}
+
+fn decode_all(payload: &[u8]) -> Result<Vec<Kept>, Malformed> {
+    let mut from = Reader::new(payload);
+    if from.byte()? != VERSION {
+        return Err(from.fault("answers of a version this program does not know"));
+    }
+    let mut all = Vec::new();
+    while !from.is_empty() {
+        all.push(decode(&mut from)?);
+    }
+    Ok(all)
+}
+
+fn decode(from: &mut Reader<'_>) -> Result<Kept, Malformed> {
+    Ok(Kept {
+        scope: from.text()?.to_owned(),
+        key: from.text()?.to_owned(),
+        fingerprint: from.bytes()?.try_into().map_err(|_| from.fault("a fingerprint has 32 bytes"))?,
+        answer: Answer {
+            status: from.uint()?.try_into().map_err(|_| from.fault("no such status"))?,
+            body: Bytes::copy_from_slice(from.bytes()?),
+        },
+        at: from.moment()?,
+        seq: from.uint()?,
+    })
+}
+
+/// What a key was answered, and whether that is durable yet.
+pub(super) enum Found {
+    InThisBatch(Reply),
+    Durable(Reply),
+}
+
+/// All answers: those in memory's reach and those on disk.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// Digest and row of every answer that is not filed yet.
+    unfiled: BTreeSet<(i64, i64)>,
+    rows: VecDeque<i64>,
+}
+
+impl Answers {
+    /// Finds out what is not filed yet.
+    pub(super) fn open(from: &Connection) -> Result<Self, StoreError> {
+        let mut answers = Self::default();
+        for row in unfiled_rows(from).map_err(StoreError::while_("reading which answers are new"))? {
+            let digests = digests(&load(from, row)?);
+            answers.committed(row, digests);
         }
-        Ok(())
+        Ok(answers)
+    }
+
+    /// How many answers are not filed yet.
+    pub(super) fn unfiled(&self) -> usize {
+        self.unfiled.len()
+    }
+
+    pub(super) fn find(
+        &self,
+        from: &Connection,
+        fresh: &Fresh,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Found>, StoreError> {
+        let digest = digest(&key.scope, &key.key);
+        if let Some(reply) = fresh.find(digest, key) {
+            return Ok(Some(Found::InThisBatch(reply)));
+        }
+        for &(_, row) in self.unfiled.range((digest, i64::MIN)..=(digest, i64::MAX)) {
+            if let Some(kept) = load(from, row)?.iter().find(|kept| kept.is_for(key)) {
+                return Ok(Some(Found::Durable(kept.reply(key))));
+            }
+        }
+        let filed =
+            find_filed(from, digest, key).map_err(StoreError::while_("looking up an idempotency key"))?;
+        Ok(filed.map(Found::Durable))
+    }
+
+    /// Takes note of a batch's answers once they are durable in `row`.
+    pub(super) fn keep(&mut self, row: i64, fresh: &Fresh) {
+        self.committed(row, fresh.0.keys().copied());
+    }
+
+    fn committed(&mut self, row: i64, digests: impl IntoIterator<Item = i64>) {
+        self.unfiled.extend(digests.into_iter().map(|digest| (digest, row)));
+        self.rows.push_back(row);
+    }
+
+    /// Moves the answers of the oldest commit to the indexed table, in the open transaction. What is moved is
+    /// still found through memory until [`Answers::filed`] is told that the transaction was committed.
+    pub(super) fn file(&self, to: &Connection) -> Result<Option<Filed>, StoreError> {
+        let Some(&row) = self.rows.front() else { return Ok(None) };
+        let kept = load(to, row)?;
+        file_row(to, row, &kept).map_err(StoreError::while_("filing answers"))?;
+        Ok(Some(Filed { row, digests: digests(&kept) }))
+    }
+
+    pub(super) fn filed(&mut self, filed: &Filed) {
+        for &digest in &filed.digests {
+            self.unfiled.remove(&(digest, filed.row));
+        }
+        self.rows.pop_front();
     }
 }
 
-/// What an earlier batch answered to the key.
-pub(super) fn find(from: &Connection, key: &IdempotencyKey) -> rusqlite::Result<Option<Reply>> {
-    let mut select =
-        from.prepare_cached("SELECT fingerprint, status, body FROM answers WHERE key = ?1 AND scope = ?2")?;
-    let found = select.query_row((&key.key, &key.scope), |row| {
-        let body: Vec<u8> = row.get(2)?;
-        let answer = Answer { status: row.get(1)?, body: Bytes::from(body) };
-        Ok(reply(&row.get(0)?, key, answer))
-    });
-    found.optional()
+/// Answers that have moved to the indexed table.
+#[derive(Debug)]
+pub(super) struct Filed {
+    row: i64,
+    digests: Vec<i64>,
 }
 
-fn reply(fingerprint: &[u8; 32], key: &IdempotencyKey, answer: Answer) -> Reply {
-    if *fingerprint == key.fingerprint { Reply::Replayed(answer) } else { Reply::KeyReused }
+fn digests(kept: &[Kept]) -> Vec<i64> {
+    kept.iter().map(|kept| digest(&kept.scope, &kept.key)).collect()
+}
+
+fn unfiled_rows(from: &Connection) -> rusqlite::Result<Vec<i64>> {
+    let mut select = from.prepare("SELECT id FROM answers_new ORDER BY id")?;
+    select.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The answers of one commit.
+pub(super) fn load(from: &Connection, row: i64) -> Result<Vec<Kept>, StoreError> {
+    let payload = payload(from, row).map_err(StoreError::while_("reading new answers"))?;
+    decode_all(&payload).map_err(|fault| StoreError::Corrupt(format!("answers_new row {row}: {fault}")))
+}
+
+fn payload(from: &Connection, row: i64) -> rusqlite::Result<Vec<u8>> {
+    from.prepare_cached("SELECT payload FROM answers_new WHERE id = ?1")?.query_row([row], |row| row.get(0))
+}
+
+fn find_filed(from: &Connection, digest: i64, key: &IdempotencyKey) -> rusqlite::Result<Option<Reply>> {
+    let mut select = from.prepare_cached(
+        "SELECT scope, key, fingerprint, status, body, at_ms, seq FROM answers
+         WHERE digest = ?1 AND key = ?2 AND scope = ?3",
+    )?;
+    let found = select.query_row((digest, &key.key, &key.scope), |row| {
+        Ok(Kept {
+            scope: row.get(0)?,
+            key: row.get(1)?,
+            fingerprint: row.get(2)?,
+            answer: Answer { status: row.get(3)?, body: Bytes::from(row.get::<_, Vec<u8>>(4)?) },
+            at: Moment::from_ms(row.get(5)?),
+            seq: row.get(6)?,
+        })
+    });
+    Ok(found.optional()?.map(|kept| kept.reply(key)))
+}
+
+fn file_row(to: &Connection, row: i64, all: &[Kept]) -> rusqlite::Result<()> {
+    let mut insert = to.prepare_cached(
+        "INSERT INTO answers (digest, scope, key, fingerprint, status, body, at_ms, seq)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    for kept in all {
+        let Kept { scope, key, fingerprint, answer, at, seq } = kept;
+        let body = &answer.body[..];
+        insert.execute((digest(scope, key), scope, key, fingerprint, answer.status, body, at.ms(), seq))?;
+    }
+    to.prepare_cached("DELETE FROM answers_new WHERE id = ?1")?.execute([row]).map(drop)
 }
 
 /// Drops at most `limit` answers given before `horizon`, the oldest first; says how many went.

@@ -9,16 +9,15 @@
 //! given because of something that never happened.
 
 use holdfast_domain::{Actor, Command, Decision, Moment, State, Subject, Version, apply, decide};
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{
-    answers::{self, Fresh},
+    answers::{Found, Fresh},
     changes::Touched,
     error::StoreError,
     journal::Draft,
     lanes::Job,
-    recovery::Books,
+    live::Live,
     views::{booking_view, hold_view, offer_view},
 };
 use crate::{
@@ -45,8 +44,7 @@ struct Verdict {
 }
 
 pub(super) struct Batch<'a> {
-    connection: &'a Connection,
-    books: &'a mut Books,
+    live: &'a mut Live,
     clock: &'a dyn Clock,
     render: &'a Render,
     /// The state's version at the last commit: anything newer is not durable yet.
@@ -75,22 +73,20 @@ pub(super) struct Done {
 
 impl<'a> Batch<'a> {
     pub(super) fn new(
-        connection: &'a Connection,
-        books: &'a mut Books,
+        live: &'a mut Live,
         clock: &'a dyn Clock,
         render: &'a Render,
         somebody_listens: bool,
     ) -> Self {
         Self {
-            connection,
             clock,
             render,
-            durable: books.state.version(),
-            draft: Draft::after(books.head),
+            durable: live.books.state.version(),
+            draft: Draft::after(live.books.head),
             fresh: Fresh::default(),
             touched: somebody_listens.then(Touched::default),
             deferred: Vec::new(),
-            books,
+            live,
         }
     }
 
@@ -110,16 +106,14 @@ impl<'a> Batch<'a> {
 
     fn verdict(&mut self, request: Request) -> Result<Verdict, StoreError> {
         if let Some(key) = &request.key {
-            if let Some(reply) = self.fresh.find(key) {
-                return Ok(Verdict { reply, effect: true, waits: true });
-            }
-            let before = answers::find(self.connection, key);
-            if let Some(reply) = before.map_err(StoreError::while_("looking up an idempotency key"))? {
-                return Ok(Verdict { reply, effect: false, waits: false });
+            match self.live.answers.find(&self.live.connection, &self.fresh, key)? {
+                Some(Found::InThisBatch(reply)) => return Ok(Verdict { reply, effect: true, waits: true }),
+                Some(Found::Durable(reply)) => return Ok(Verdict { reply, effect: false, waits: false }),
+                None => {}
             }
         }
         let now = self.now();
-        match decide(&self.books.state, &request.command, &request.actor, now) {
+        match decide(&self.live.books.state, &request.command, &request.actor, now) {
             Err(refusal) => {
                 metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
                 let waits = self.leans_on_this_batch(&request.command);
@@ -133,12 +127,12 @@ impl<'a> Batch<'a> {
         let Request { command, actor, key, .. } = request;
         let events = decision.events.len();
         self.record(decision.events, &actor, now);
-        let outcome = outcome(&self.books.state, &command, decision.subject, events, now);
+        let outcome = outcome(&self.live.books.state, &command, decision.subject, events, now);
         let effect = events > 0 || key.is_some();
         let waits = effect || self.leans_on_this_batch(&command);
         if let Some(key) = key {
             let answer = (self.render)(&outcome);
-            self.fresh.keep(key, answer, now, self.books.state.version().0);
+            self.fresh.keep(key, answer, now, self.live.books.state.version().0);
         }
         Verdict { reply: Reply::Done(outcome), effect, waits }
     }
@@ -147,20 +141,20 @@ impl<'a> Batch<'a> {
         for event in &events {
             self.draft.append(at, actor, event);
             if let Some(touched) = &mut self.touched {
-                touched.note(&self.books.state, event);
+                touched.note(&self.live.books.state, event);
             }
-            apply(&mut self.books.state, event, at);
-            self.books.last_at = at;
+            apply(&mut self.live.books.state, event, at);
+            self.live.books.last_at = at;
         }
     }
 
     /// Writes down the expiry of holds whose time has come, at most `limit`.
     pub(super) fn tidy(&mut self, limit: usize) -> usize {
         let now = self.now();
-        if self.books.state.next_due().is_none_or(|due| due > now) {
+        if self.live.books.state.next_due().is_none_or(|due| due > now) {
             return 0;
         }
-        let tidy = decide(&self.books.state, &Command::Tidy { limit }, &Actor::System, now);
+        let tidy = decide(&self.live.books.state, &Command::Tidy { limit }, &Actor::System, now);
         let events = tidy.map(|decision| decision.events).unwrap_or_default();
         let expired = events.len();
         self.record(events, &Actor::System, now);
@@ -168,12 +162,12 @@ impl<'a> Batch<'a> {
     }
 
     fn now(&self) -> Moment {
-        self.clock.now().max(self.books.last_at)
+        self.clock.now().max(self.live.books.last_at)
     }
 
     /// Whether the answer to `command` looked at anything that this batch has changed.
     fn leans_on_this_batch(&self, command: &Command) -> bool {
-        let state = &self.books.state;
+        let state = &self.live.books.state;
         let fresh = |version: Version| version > self.durable;
         let fresh_offer = |id| state.offer(id).is_some_and(|offer| fresh(offer.version()));
         match command {
@@ -196,26 +190,34 @@ impl<'a> Batch<'a> {
     pub(super) fn commit(self) -> Result<Done, Failed> {
         let entries = self.draft.len();
         if entries > 0 || !self.fresh.is_empty() {
-            if let Err(why) = self.write() {
-                return Err(self.failed(why, false));
-            }
-            if let Err(why) = self.connection.execute_batch("COMMIT") {
+            let row = match self.write() {
+                Ok(row) => row,
+                Err(why) => return Err(self.failed(why, false)),
+            };
+            if let Err(why) = self.live.connection.execute_batch("COMMIT") {
                 return Err(self.failed(StoreError::while_("committing")(why), true));
             }
+            if let Some(row) = row {
+                self.live.answers.keep(row, &self.fresh);
+            }
         }
-        self.books.head = self.draft.head();
+        self.live.books.head = self.draft.head();
         for Deferred { to, reply, .. } in self.deferred {
             drop(to.send(Ok(reply)));
         }
-        let changes = self.touched.map(|touched| touched.changes(&self.books.state)).unwrap_or_default();
+        let changes = self.touched.map(|touched| touched.changes(&self.live.books.state)).unwrap_or_default();
         Ok(Done { entries, changes })
     }
 
-    fn write(&self) -> Result<(), StoreError> {
+    /// Everything but the commit; returns the row of the answers, if there are any.
+    fn write(&self) -> Result<Option<i64>, StoreError> {
         let write = || {
-            self.connection.execute_batch("BEGIN IMMEDIATE")?;
-            self.fresh.write(self.connection)?;
-            if self.draft.len() > 0 { self.draft.write(self.connection) } else { Ok(()) }
+            let to = &self.live.connection;
+            to.execute_batch("BEGIN IMMEDIATE")?;
+            if self.draft.len() > 0 {
+                self.draft.write(to)?;
+            }
+            (!self.fresh.is_empty()).then(|| self.fresh.write(to)).transpose()
         };
         write().map_err(StoreError::while_("writing the journal"))
     }

@@ -30,7 +30,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Names what was being done when SQLite failed.
-    pub(super) fn while_(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+    pub(super) fn while_(doing: &'static str) -> impl Fn(rusqlite::Error) -> Self + Copy {
         move |source| match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull { doing },
             Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {

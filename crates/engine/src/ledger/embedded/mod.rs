@@ -20,16 +20,22 @@ mod journal;
 pub mod keys;
 mod lanes;
 mod lists;
+mod live;
 mod reads;
 mod recovery;
 mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod views;
 mod writer;
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::{
+    sync::Arc,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use holdfast_domain::{BookingId, HoldId, OfferId};
@@ -40,9 +46,10 @@ use tokio::sync::{broadcast, oneshot};
 use self::{
     batch::unavailable,
     lanes::{Bounds, Job, Lanes},
+    live::Live,
     reads::{Asker, Read},
     store::{FolderLock, Place},
-    writer::{Live, Shared, Status, Writer},
+    writer::{Shared, Status, Writer},
 };
 pub use self::{error::StoreError, store::Storage};
 use super::{
@@ -96,6 +103,8 @@ pub struct Limits {
     pub upkeep_slice: Duration,
     /// Entries that the tables may be behind before commands pay for them.
     pub max_tables_lag: u64,
+    /// Answers to idempotency keys that may wait to be filed before commands pay for it.
+    pub max_unfiled_answers: usize,
     /// How long the answers to idempotency keys are kept.
     pub answers_kept: Duration,
     /// Batches of changes that a slow listener may be behind before it loses some.
@@ -113,8 +122,9 @@ impl Default for Limits {
             read_queue: 8192,
             tidy_slice: 256,
             idle_tidy_slice: 1024,
-            upkeep_slice: Duration::from_millis(2),
+            upkeep_slice: Duration::from_millis(4),
             max_tables_lag: 500_000,
+            max_unfiled_answers: 200_000,
             answers_kept: Duration::from_secs(7 * 24 * 3600),
             change_backlog: 1024,
             max_page: 1000,
@@ -264,7 +274,8 @@ impl Ledger for EmbeddedLedger {
 
     async fn health(&self) -> Health {
         let status = self.shared.status.read().clone();
-        Health { ready: status.down.is_none(), degraded: status.down.into_iter().collect() }
+        let ready = status.down.is_none();
+        Health { ready, degraded: status.down.into_iter().chain(status.trouble).collect() }
     }
 
     async fn find_key(&self, prefix: &str) -> Result<Option<StoredKey>, LedgerError> {
@@ -278,4 +289,9 @@ impl Ledger for EmbeddedLedger {
         let added = tokio::task::spawn_blocking(add).await.map_err(|_| self.gone())?;
         added.map_err(|why| unavailable(&why))
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "deadlines and budgets are measured, not decided upon")]
+fn instant_now() -> Instant {
+    Instant::now()
 }

@@ -1,7 +1,8 @@
 -- One file holds the books. `batches` is the truth: the journal as it was committed, entry after entry, hash-chained.
--- `answers` and `api_keys` are written directly. Everything below the line follows the journal a little later and can
+-- `answers_new` and `api_keys` are written directly. Everything below the line follows the journal a little later and can
 -- be rebuilt from it; `meta.projected_seq` says how far it has come. Columns ending in `_ms` are milliseconds since
--- 1970; the column beside each shows the same moment in words.
+-- 1970; the column beside each shows the same moment in words. (Those columns are computed when read; a STRICT table
+-- would compute them at every insert as well, so the tables that have them are not.)
 
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
@@ -17,9 +18,17 @@ CREATE TABLE batches (
     hash      BLOB NOT NULL
 ) STRICT;
 
--- What was answered to each idempotency key, in the same transaction as the effect.
+-- Answers to idempotency keys, a row per commit: written in the same transaction as their effects, and moved to
+-- `answers` a little later, because finding the place of each key in an index would cost a commit dearly.
+CREATE TABLE answers_new (
+    id      INTEGER PRIMARY KEY,
+    payload BLOB NOT NULL
+) STRICT;
+
 CREATE TABLE answers (
     id          INTEGER PRIMARY KEY,
+    -- Of scope and key, 64 bits: a small index instead of one as large as the texts.
+    digest      INTEGER NOT NULL,
     scope       TEXT NOT NULL,
     key         TEXT NOT NULL,
     fingerprint BLOB NOT NULL,
@@ -29,7 +38,7 @@ CREATE TABLE answers (
     -- How many journal entries there were after the effect.
     seq         INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX answers_by_key ON answers (key, scope);
+CREATE INDEX answers_by_digest ON answers (digest);
 
 CREATE TABLE api_keys (
     prefix     TEXT PRIMARY KEY,
@@ -39,7 +48,7 @@ CREATE TABLE api_keys (
     created_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch')),
     revoked_ms INTEGER,
     revoked_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', revoked_ms / 1000.0, 'unixepoch'))
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- The state at one point of the journal, in chunks, so that a start need not fold it from the beginning.
 CREATE TABLE checkpoints (
@@ -74,7 +83,7 @@ CREATE TABLE offers (
     opens_at         TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', opens_ms / 1000.0, 'unixepoch')),
     closes_ms        INTEGER,
     closes_at        TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', closes_ms / 1000.0, 'unixepoch'))
-) STRICT;
+);
 
 -- A hold past its expiry counts as expired at once; the row says so when the tidying sweep has come by.
 CREATE TABLE holds (
@@ -91,7 +100,7 @@ CREATE TABLE holds (
     expires_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', expires_ms / 1000.0, 'unixepoch')),
     ended_ms   INTEGER,
     ended_at   TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch'))
-) STRICT;
+);
 
 CREATE TABLE hold_lines (
     -- `holds.seq`
@@ -119,7 +128,7 @@ CREATE TABLE bookings (
     cancelled_seq INTEGER,
     cancelled_ms  INTEGER,
     cancelled_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', cancelled_ms / 1000.0, 'unixepoch'))
-) STRICT;
+);
 CREATE INDEX bookings_by_holder ON bookings (holder, seq);
 CREATE TABLE booking_offers (
     offer TEXT NOT NULL,
@@ -142,7 +151,7 @@ CREATE TABLE journal (
     before   TEXT,
     after    TEXT,
     hash     BLOB NOT NULL
-) STRICT;
+);
 CREATE INDEX journal_by_hold ON journal (hold_seq, seq) WHERE hold_seq IS NOT NULL;
 CREATE TABLE journal_offers (
     offer TEXT NOT NULL,

@@ -98,6 +98,7 @@ impl Place {
         }
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "cache_size", -65_536)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 16_384)?;
         connection.pragma_update(None, "temp_store", "memory")
     }
 
@@ -108,6 +109,32 @@ impl Place {
         };
         self.connect(flags).map_err(StoreError::while_("opening the books to read"))
     }
+}
+
+/// Work beside the sale that did not come about.
+#[derive(Debug)]
+pub(super) enum Setback {
+    /// Undone; the connection is as good as before.
+    RolledBack(StoreError),
+    /// The connection cannot be trusted any more.
+    Fatal(StoreError),
+}
+
+/// Runs `work` in a transaction whose commit does not wait for the disk: for what can be done again after a
+/// crash. Transactions keep their order, so a later commit that does wait makes this one durable too.
+pub(super) fn unhurried<T>(
+    connection: &Connection,
+    doing: &'static str,
+    work: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, Setback> {
+    let run = |sql| connection.execute_batch(sql).map_err(StoreError::while_(doing));
+    run("PRAGMA synchronous = normal; BEGIN IMMEDIATE").map_err(Setback::Fatal)?;
+    let worked = work().and_then(|value| run("COMMIT").map(|()| value));
+    if worked.is_err() && !connection.is_autocommit() {
+        run("ROLLBACK").map_err(Setback::Fatal)?;
+    }
+    run("PRAGMA synchronous = full").map_err(Setback::Fatal)?;
+    worked.map_err(Setback::RolledBack)
 }
 
 fn check_sqlite() -> Result<(), StoreError> {

@@ -17,6 +17,7 @@ use super::{
     journal::{Batch, Hash, Link},
     reads::{Asker, tell},
 };
+use crate::ledger::LedgerError;
 
 /// How far the tables have followed, and who waits for them.
 #[derive(Debug)]
@@ -53,44 +54,38 @@ impl Tables {
         self.waiting.push((head.seq, who));
     }
 
-    /// Projects entries until there are none left or `enough` says so, in one transaction.
+    /// Projects entries until there are none left or `enough` says so, in the open transaction; returns how far
+    /// it came, for [`Tables::advanced`].
     pub(super) fn advance(
         &mut self,
         to: &Connection,
         state: &State,
-        enough: impl FnMut(u64) -> bool,
-    ) -> Result<(), StoreError> {
-        let advanced = self.transact(to, state, enough).map_err(|fault| match fault {
-            Fault::Sqlite(why) => StoreError::while_("filling the tables")(why),
-            Fault::Journal(what) => StoreError::Corrupt(what),
-        })?;
-        self.at = advanced;
-        let shown = self.at.seq;
-        for (_, who) in self.waiting.extract_if(.., |(seq, _)| *seq <= shown) {
-            tell(who, Ok(()));
-        }
-        Ok(())
-    }
-
-    fn transact(
-        &mut self,
-        to: &Connection,
-        state: &State,
         mut enough: impl FnMut(u64) -> bool,
-    ) -> Result<Link, Fault> {
+    ) -> Result<Link, StoreError> {
+        let doing = StoreError::while_("filling the tables");
         let first = self.at.seq;
         let mut at = self.at;
-        // The journal is already durable, so this commit need not wait for the disk.
-        to.pragma_update(None, "synchronous", "normal")?;
-        to.execute_batch("BEGIN IMMEDIATE")?;
         while !enough(at.seq - first) {
-            let Some(row) = Batch::holding(to, at.seq + 1)? else { break };
+            let Some(row) = Batch::holding(to, at.seq + 1).map_err(doing)? else { break };
             at = self.project_row(to, state, &row, at, |seq| enough(seq - first))?;
         }
-        set_projected(to, at)?;
-        to.execute_batch("COMMIT")?;
-        to.pragma_update(None, "synchronous", "full")?;
+        set_projected(to, at).map_err(doing)?;
         Ok(at)
+    }
+
+    /// The transaction was committed.
+    pub(super) fn advanced(&mut self, at: Link) {
+        self.at = at;
+        for (_, who) in self.waiting.extract_if(.., |(seq, _)| *seq <= at.seq) {
+            tell(who, Ok(()));
+        }
+    }
+
+    /// Whoever waits for the tables will not see them soon.
+    pub(super) fn disappoint(&mut self, why: &LedgerError) {
+        for (_, who) in self.waiting.drain(..) {
+            tell(who, Err(why.clone()));
+        }
     }
 
     fn project_row(
@@ -100,30 +95,20 @@ impl Tables {
         row: &Batch,
         mut at: Link,
         mut enough: impl FnMut(u64) -> bool,
-    ) -> Result<Link, Fault> {
+    ) -> Result<Link, StoreError> {
         let done = (at.seq + 1 - row.first_seq) as usize;
         for bytes in row.entries().skip(done) {
-            let malformed = |fault| Fault::Journal(format!("journal entry {}: {fault}", at.seq + 1));
+            let seq = at.seq + 1;
+            let malformed = |fault| StoreError::Corrupt(format!("journal entry {seq}: {fault}"));
             let bytes = bytes.map_err(malformed)?;
             let entry = codec::decode_entry(bytes, &mut self.interner).map_err(malformed)?;
             at = at.then(bytes);
-            project(to, state, &entry, at.hash)?;
+            project(to, state, &entry, at.hash).map_err(StoreError::while_("filling the tables"))?;
             if enough(at.seq) {
                 break;
             }
         }
         Ok(at)
-    }
-}
-
-enum Fault {
-    Sqlite(rusqlite::Error),
-    Journal(String),
-}
-
-impl From<rusqlite::Error> for Fault {
-    fn from(why: rusqlite::Error) -> Self {
-        Self::Sqlite(why)
     }
 }
 

@@ -1,34 +1,32 @@
 //! The writer: the one thread that owns the state and the connection that writes.
 //!
 //! ```text
-//!          ┌────────────────────────── next round ◄──────────────────────────┐
-//!   lanes ─┤ commands ─► batch ─► COMMIT ─► answers ─► changes ─► reads ─► upkeep
+//!          ┌───────────────────────────── next round ◄─────────────────────────────┐
+//!   lanes ─┤ commands ─► batch ─► COMMIT ─► answers ─► changes ─► reads ─► upkeep ──┘
 //!          └────────────────────────────┐
 //!                                failed ▼
 //!                 nobody acknowledged, memory thrown away ─► reload from disk ─► …
 //! ```
-//! Upkeep (filling the tables, forgetting) runs in slices short enough that a command hardly waits for one.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::RwLock;
-use rusqlite::Connection;
 use tokio::sync::broadcast;
 
 use super::{
-    Limits, answers,
-    batch::{Batch, unavailable},
+    Limits,
+    batch::{Batch, Done, unavailable},
     error::StoreError,
-    lanes::{Lanes, Round},
+    instant_now,
+    lanes::{Job, Lanes, Round},
+    live::Live,
     reads::Read,
-    recovery::{Books, recover},
     store::Place,
-    tables::Tables,
-    views::Snapshots,
+    upkeep::{Between, Upkeep},
 };
 use crate::{
     clock::Clock,
@@ -48,8 +46,8 @@ pub(super) struct Shared {
 pub(super) struct Status {
     /// Why nothing can be served, while that is so.
     pub(super) down: Option<String>,
-    /// Entries that the tables do not show yet.
-    pub(super) tables_lag: u64,
+    /// What works less well than it should.
+    pub(super) trouble: Option<String>,
     /// Leave at once, without bringing the tables up to date first.
     pub(super) hurry: bool,
 }
@@ -62,72 +60,40 @@ pub(super) struct Writer {
     pub(super) limits: Limits,
 }
 
-/// Everything that a failed write makes worthless.
-pub(super) struct Live {
-    connection: Connection,
-    books: Books,
-    tables: Tables,
-    snapshots: Snapshots,
-    /// Entries of the last batch, to let the tables keep pace when they are too far behind.
-    last_batch: u64,
-    next_cleaning: Instant,
-}
-
-impl Live {
-    pub(super) fn load(place: &Place) -> Result<Self, StoreError> {
-        let connection = place.writer()?;
-        let books = recover(&connection)?;
-        let tables = Tables::open(&connection, books.head)?;
-        Ok(Self {
-            connection,
-            books,
-            tables,
-            snapshots: Snapshots::default(),
-            last_batch: 0,
-            next_cleaning: instant_now(),
-        })
-    }
-}
-
-/// Between two looks for old answers and long-ended holds.
-const CLEANING_EVERY: Duration = Duration::from_secs(60);
-const CLEANING_SLICE: usize = 256;
 /// The wait before the first attempt to reload, doubled up to the last.
 const RELOAD_FIRST: Duration = Duration::from_millis(50);
 const RELOAD_LAST: Duration = Duration::from_secs(5);
 
-#[expect(clippy::disallowed_methods, reason = "deadlines and budgets are measured, not decided upon")]
-fn instant_now() -> Instant {
-    Instant::now()
-}
-
 impl Writer {
     /// Serves until the lanes are closed and empty.
     pub(super) fn run(self, live: Live) {
-        let mut live = live;
-        loop {
-            match self.serve(live) {
-                Ok(()) => break,
-                Err(why) => {
-                    tracing::error!(error = %why, "the ledger threw its memory away and reloads from disk");
-                    self.shared.status.write().down = Some(why.to_string());
-                    match self.reload() {
-                        Some(fresh) => live = fresh,
-                        None => break,
-                    }
-                    self.shared.status.write().down = None;
-                    tracing::info!("the ledger has reloaded");
-                }
+        let mut next = Some(live);
+        while let Some(live) = next.take() {
+            let Err(why) = self.serve(live) else { break };
+            tracing::error!(error = %why, "the ledger threw its memory away and reloads from disk");
+            metrics::counter!("holdfast_ledger_reloads_total").increment(1);
+            self.shared.status.write().down = Some(why.to_string());
+            next = self.reload();
+            if next.is_some() {
+                self.shared.status.write().down = None;
+                tracing::info!("the ledger has reloaded");
             }
         }
     }
 
     fn serve(&self, mut live: Live) -> Result<(), StoreError> {
+        let mut upkeep = Upkeep::new(self.limits.clone());
+        // A command that panics leaves memory half changed. That is a failed write like any other.
         let served = catch_unwind(AssertUnwindSafe(|| {
-            while let Some(round) = self.shared.lanes.next(self.limits.max_batch, self.patience(&live)) {
-                self.round(&mut live, round)?;
+            let mut idle = false;
+            loop {
+                let patience = upkeep.patience(&live, idle).min(self.until_due(&live));
+                let Some(round) = self.shared.lanes.next(self.limits.max_batch, patience) else { break };
+                idle = round.is_empty();
+                let written = self.round(&mut live, round)?;
+                self.upkeep(&mut upkeep, &mut live, written, idle)?;
             }
-            self.close(&mut live)
+            self.close(&upkeep, &mut live)
         }));
         served.unwrap_or_else(|_| Err(StoreError::Corrupt("a command broke the rules of the books".into())))
     }
@@ -153,64 +119,59 @@ impl Writer {
 
     fn refuse(&self, round: Round) {
         let why = self.shared.status.read().down.clone().unwrap_or_default();
-        let error = LedgerError::Unavailable(why.into());
-        for job in round.commands {
-            drop(job.reply.send(Err(error.clone())));
-        }
-        round.reads.into_iter().for_each(|read| read.refuse(error.clone()));
+        refuse_all(round.commands.into_iter(), round.reads, &LedgerError::Unavailable(why.into()));
     }
 
-    /// How long to wait for work: not at all while there is upkeep, else until a hold expires.
-    fn patience(&self, live: &Live) -> Duration {
-        if live.tables.lag(live.books.head) > 0 {
-            return Duration::ZERO;
-        }
-        let now = self.clock.now();
-        let due = live.books.state.next_due().map(|due| due.ms_since(now).max(0) as u64);
-        due.map_or(CLEANING_EVERY, Duration::from_millis).min(CLEANING_EVERY)
+    /// How long until the next hold expires.
+    fn until_due(&self, live: &Live) -> Duration {
+        let due = live.books.state.next_due();
+        let left_ms = due.map(|due| due.ms_since(self.clock.now()).max(0) as u64);
+        left_ms.map_or(Duration::MAX, Duration::from_millis)
     }
 
-    fn round(&self, live: &mut Live, round: Round) -> Result<(), StoreError> {
-        let began = instant_now();
+    /// Serves a round; returns how many entries it wrote.
+    fn round(&self, live: &mut Live, round: Round) -> Result<u64, StoreError> {
         let idle = round.is_empty();
+        let Round { commands, reads } = round;
+        let done = match self.batch(live, commands, idle) {
+            Ok(done) => done,
+            Err(why) => {
+                refuse_all([].into_iter(), reads, &unavailable(&why));
+                return Err(why);
+            }
+        };
+        if !done.changes.is_empty() {
+            // Nobody may be listening any more; then nobody is told.
+            drop(self.shared.changes.send(done.changes.into()));
+        }
+        self.answer_reads(live, reads);
+        Ok(done.entries)
+    }
+
+    fn batch(&self, live: &mut Live, commands: Vec<Job>, idle: bool) -> Result<Done, StoreError> {
+        let began = instant_now();
         let listening = self.shared.changes.receiver_count() > 0;
-        let mut batch = Batch::new(&live.connection, &mut live.books, &*self.clock, &self.render, listening);
-        let mut commands = round.commands.into_iter();
-        for job in commands.by_ref() {
+        let mut batch = Batch::new(live, &*self.clock, &self.render, listening);
+        let mut commands = commands.into_iter();
+        while let Some(job) = commands.next() {
             if job.request.deadline <= began {
                 drop(job.reply.send(Err(LedgerError::Overloaded)));
             } else if job.reply.is_closed() {
                 // Whoever asked has left before work began, so nothing happens.
             } else if let Err(why) = batch.execute(job) {
-                let error = unavailable(&why);
-                commands.for_each(|job| drop(job.reply.send(Err(error.clone()))));
-                round.reads.into_iter().for_each(|read| read.refuse(error.clone()));
+                refuse_all(commands, Vec::new(), &unavailable(&why));
                 return Err(batch.abandon(why).answer_all());
             }
         }
-        let slice = if idle { self.limits.idle_tidy_slice } else { self.limits.tidy_slice };
-        let expired = batch.tidy(slice);
-        let done = match batch.commit() {
-            Ok(done) => done,
-            Err(failed) => {
-                let why = failed.answer_all();
-                round.reads.into_iter().for_each(|read| read.refuse(unavailable(&why)));
-                return Err(why);
-            }
-        };
-        live.last_batch = done.entries;
+        let expired = batch.tidy(if idle { self.limits.idle_tidy_slice } else { self.limits.tidy_slice });
+        let done = batch.commit().map_err(|failed| failed.answer_all())?;
         if done.entries > 0 {
             metrics::counter!("holdfast_ledger_entries_total").increment(done.entries);
             metrics::counter!("holdfast_ledger_expired_total").increment(expired as u64);
             metrics::histogram!("holdfast_ledger_batch_entries").record(done.entries as f64);
             metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
         }
-        if !done.changes.is_empty() {
-            // Nobody may be listening any more; then nobody is told.
-            drop(self.shared.changes.send(done.changes.into()));
-        }
-        self.answer_reads(live, round.reads);
-        self.upkeep(live)
+        Ok(done)
     }
 
     fn answer_reads(&self, live: &mut Live, reads: Vec<Read>) {
@@ -222,61 +183,42 @@ impl Writer {
         }
     }
 
-    fn upkeep(&self, live: &mut Live) -> Result<(), StoreError> {
-        self.fill_tables(live)?;
-        if live.next_cleaning <= instant_now() && self.shared.lanes.is_idle() {
-            self.clean(live)?;
-        }
-        let [urgent, ordinary, reads] = self.shared.lanes.depths();
-        metrics::gauge!("holdfast_ledger_queue", "lane" => "urgent").set(urgent as f64);
-        metrics::gauge!("holdfast_ledger_queue", "lane" => "ordinary").set(ordinary as f64);
-        metrics::gauge!("holdfast_ledger_queue", "lane" => "reads").set(reads as f64);
-        Ok(())
-    }
-
-    /// A slice when there is nothing else to do, when somebody waits for the tables, or when they are too far
-    /// behind; in that last case at least as much as the last batch added, so that they cannot fall further.
-    fn fill_tables(&self, live: &mut Live) -> Result<(), StoreError> {
-        let lag = live.tables.lag(live.books.head);
-        let too_far = lag > self.limits.max_tables_lag;
-        if lag > 0 && (too_far || live.tables.has_waiters() || self.shared.lanes.is_idle()) {
-            let until = instant_now() + self.limits.upkeep_slice;
-            let at_least = if too_far { live.last_batch + 64 } else { 0 };
-            let enough =
-                |done: u64| done >= at_least && done > 0 && done.is_multiple_of(16) && until <= instant_now();
-            live.tables.advance(&live.connection, &live.books.state, enough)?;
-        }
-        let lag = live.tables.lag(live.books.head);
-        self.shared.status.write().tables_lag = lag;
-        metrics::gauge!("holdfast_ledger_tables_lag").set(lag as f64);
-        Ok(())
-    }
-
-    /// Forgets what nobody may ask for any more. Holds only once the tables show them: they name their units.
-    fn clean(&self, live: &mut Live) -> Result<(), StoreError> {
+    fn upkeep(
+        &self,
+        upkeep: &mut Upkeep,
+        live: &mut Live,
+        written: u64,
+        idle: bool,
+    ) -> Result<(), StoreError> {
         let now = self.clock.now().max(live.books.last_at);
-        let horizon = now.plus_ms(-(self.limits.answers_kept.as_millis() as i64));
-        let gone = answers::forget(&live.connection, horizon, CLEANING_SLICE)
-            .map_err(StoreError::while_("forgetting old answers"))?;
-        if live.tables.lag(live.books.head) == 0 {
-            live.books.state.forget(now, CLEANING_SLICE);
+        let busy = || !self.shared.lanes.is_idle();
+        upkeep.slice(live, &Between { written, idle, now, busy: &busy })?;
+        if upkeep.trouble != self.shared.status.read().trouble {
+            self.shared.status.write().trouble.clone_from(&upkeep.trouble);
         }
-        if gone < CLEANING_SLICE {
-            live.next_cleaning = instant_now() + CLEANING_EVERY;
+        metrics::gauge!("holdfast_ledger_tables_lag").set(live.tables_lag() as f64);
+        metrics::gauge!("holdfast_ledger_unfiled_answers").set(live.answers.unfiled() as f64);
+        for (lane, depth) in ["urgent", "ordinary", "reads"].into_iter().zip(self.shared.lanes.depths()) {
+            metrics::gauge!("holdfast_ledger_queue", "lane" => lane).set(depth as f64);
         }
         Ok(())
     }
 
     /// Leaves the file in the state in which a person would like to find it.
-    fn close(&self, live: &mut Live) -> Result<(), StoreError> {
+    fn close(&self, upkeep: &Upkeep, live: &mut Live) -> Result<(), StoreError> {
         if self.shared.status.read().hurry {
             return Ok(());
         }
-        live.tables.advance(&live.connection, &live.books.state, |_| false)?;
+        upkeep.finish(live)?;
         if self.place.is_file() {
             let checkpoint = live.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
             checkpoint.map_err(StoreError::while_("closing the books"))?;
         }
         Ok(())
     }
+}
+
+fn refuse_all(commands: impl Iterator<Item = Job>, reads: Vec<Read>, why: &LedgerError) {
+    commands.for_each(|job| drop(job.reply.send(Err(why.clone()))));
+    reads.into_iter().for_each(|read| read.refuse(why.clone()));
 }

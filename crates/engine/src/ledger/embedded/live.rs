@@ -1,0 +1,38 @@
+//! The books as the writer has them: what is in memory, and the connection that makes it last.
+//!
+//! All of it belongs together. When a write fails, all of it is thrown away and loaded anew: memory may then be
+//! ahead of the disk, and only the disk is to be believed.
+
+use rusqlite::Connection;
+
+use super::{
+    answers::Answers,
+    error::StoreError,
+    recovery::{Books, recover},
+    store::Place,
+    tables::Tables,
+    views::Snapshots,
+};
+
+pub(super) struct Live {
+    pub(super) connection: Connection,
+    pub(super) books: Books,
+    pub(super) answers: Answers,
+    pub(super) tables: Tables,
+    pub(super) snapshots: Snapshots,
+}
+
+impl Live {
+    pub(super) fn load(place: &Place) -> Result<Self, StoreError> {
+        let connection = place.writer()?;
+        let books = recover(&connection)?;
+        let answers = Answers::open(&connection)?;
+        let tables = Tables::open(&connection, books.head)?;
+        Ok(Self { connection, books, answers, tables, snapshots: Snapshots::default() })
+    }
+
+    /// Entries that the tables do not show yet.
+    pub(super) const fn tables_lag(&self) -> u64 {
+        self.tables.lag(self.books.head)
+    }
+}
