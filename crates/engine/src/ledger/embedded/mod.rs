@@ -168,6 +168,7 @@ impl EmbeddedLedger {
 
     /// Serves what waits, brings the tables up to date and closes the file.
     pub async fn shutdown(&self) {
+        self.shared.status.write().down = Some("the ledger has stopped".into());
         self.shared.lanes.close();
         let writer = self.writer.lock().take();
         if let Some(writer) = writer {
