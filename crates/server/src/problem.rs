@@ -1,0 +1,256 @@
+//! Problems: what the server answers when the answer is not what was asked for (RFC 9457).
+//!
+//! A handler returns a [`Problem`] as a value. It travels out of the router inside the response's extensions and
+//! is written down once, in [`layers`](crate::layers), where the request's id is known: the words for the caller
+//! go into the body, the words for the operator into the log. Neither ever holds the other's.
+
+mod code;
+pub(crate) mod page;
+
+use std::{borrow::Cow, fmt, time::Duration};
+
+use axum::{
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+pub(crate) use code::Code;
+use holdfast_domain::{BookingId, Conflict, InTheWay, Invalid, Limit, Refusal};
+use holdfast_engine::ledger::LedgerError;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub code: Code,
+    /// For the caller: what exactly, this time.
+    pub detail: Cow<'static, str>,
+    /// What only some problems have, out of the way of those that have not.
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct More {
+    pub conflicts: Vec<InTheWay>,
+    pub alternatives: Vec<Vec<String>>,
+    /// The booking that stands in the way.
+    pub booking: Option<BookingId>,
+    pub retry_after: Option<Duration>,
+    /// For the operator; never sent.
+    pub log: Option<String>,
+}
+
+static NO_MORE: More =
+    More { conflicts: Vec::new(), alternatives: Vec::new(), booking: None, retry_after: None, log: None };
+
+/// How long to wait before asking again, by what is wrong.
+const RETRY_OVERLOADED: Duration = Duration::from_secs(1);
+const RETRY_UNAVAILABLE: Duration = Duration::from_secs(5);
+
+impl Problem {
+    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, detail: detail.into(), more: None }
+    }
+
+    pub(crate) fn invalid(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::InvalidRequest, detail)
+    }
+
+    pub(crate) fn overloaded() -> Self {
+        Self::new(Code::Overloaded, "The server has more requests than it can take.")
+            .retry_after(RETRY_OVERLOADED)
+    }
+
+    /// The same words for an id that never was, one that is no id, and another's.
+    pub(crate) fn unknown_hold() -> Self {
+        Refusal::UnknownHold.into()
+    }
+
+    pub(crate) fn unknown_booking() -> Self {
+        Refusal::UnknownBooking.into()
+    }
+
+    pub(crate) fn unknown_offer(name: &str) -> Self {
+        let name: String = name.chars().take(64).collect();
+        Self::new(Code::UnknownOffer, format!("There is no offer {name:?}."))
+    }
+
+    /// A fault of ours: `log` says to the operator what the caller need not know.
+    pub(crate) fn internal(detail: &'static str, log: String) -> Self {
+        Self::new(Code::Internal, detail).with(|more| more.log = Some(log))
+    }
+
+    pub(crate) fn more(&self) -> &More {
+        self.more.as_deref().unwrap_or(&NO_MORE)
+    }
+
+    #[must_use]
+    fn with(mut self, add: impl FnOnce(&mut More)) -> Self {
+        add(self.more.get_or_insert_default());
+        self
+    }
+
+    #[must_use]
+    fn retry_after(self, wait: Duration) -> Self {
+        self.with(|more| more.retry_after = Some(wait))
+    }
+
+    #[must_use]
+    fn with_conflict(self, Conflict { conflicts, alternatives }: Conflict) -> Self {
+        self.with(|more| *more = More { conflicts, alternatives, ..More::default() })
+    }
+}
+
+impl From<Refusal> for Problem {
+    /// The one place where a refusal meets HTTP.
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::UnknownOffer { offer } => Self::unknown_offer(offer.as_str()),
+            Refusal::UnknownUnit { offer, unit } => {
+                Self::new(Code::UnknownUnit, format!("{offer} has no unit or service {unit:?}."))
+            }
+            Refusal::UnknownHold => Self::new(Code::UnknownHold, "There is no such hold."),
+            Refusal::UnknownBooking => Self::new(Code::UnknownBooking, "There is no such booking."),
+            Refusal::InvalidTime { offer, detail } => {
+                Self::new(Code::InvalidTime, format!("{offer}: {detail}"))
+            }
+            Refusal::Invalid(fault) => fault.into(),
+            Refusal::OfferExists { offer } => {
+                Self::new(Code::OfferExists, format!("There already is an offer {offer}."))
+            }
+            Refusal::HoldReleased => Self::new(Code::HoldReleased, "This hold was released."),
+            Refusal::HoldExpired => Self::new(Code::HoldExpired, "This hold has expired."),
+            Refusal::AlreadyBooked { booking } => {
+                let detail = format!("This hold became booking {booking}.");
+                Self::new(Code::AlreadyBooked, detail).with(|more| more.booking = Some(booking))
+            }
+            Refusal::NotCancellable { booking } => {
+                Self::new(Code::NotCancellable, format!("Booking {booking} cannot be cancelled."))
+            }
+            Refusal::NotOnSale { offer, opens_at, closes_at } => {
+                let mut detail = format!("{offer} is not on sale now");
+                opens_at.iter().for_each(|at| detail += &format!("; the sale opens at {at}"));
+                closes_at.iter().for_each(|at| detail += &format!("; the sale closes at {at}"));
+                Self::new(Code::NotOnSale, detail + ".")
+            }
+            Refusal::LimitReached(limit) => Self::new(Code::LimitReached, limit_detail(&limit)),
+            Refusal::UnitBlocked(conflict) => {
+                Self::new(Code::UnitBlocked, "The organiser has taken it off sale.").with_conflict(conflict)
+            }
+            Refusal::UnitTaken(conflict) => {
+                Self::new(Code::UnitTaken, "Someone else holds or has booked it.").with_conflict(conflict)
+            }
+            Refusal::SoldOut { offer, conflicts } => {
+                Self::new(Code::SoldOut, format!("Not enough of {offer} is left for this request."))
+                    .with(|more| more.conflicts = conflicts)
+            }
+        }
+    }
+}
+
+fn limit_detail(limit: &Limit) -> String {
+    match limit {
+        Limit::PerHolder { offer, limit, used, asked } => format!(
+            "One holder may have {limit} of {offer}; this one has {used}, held and booked, and asked for {asked} more."
+        ),
+        Limit::Extensions { limit } => format!("A hold can be extended {limit} times."),
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(fault: Invalid) -> Self {
+        Self::invalid(fault.to_string())
+    }
+}
+
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        let problem = match &error {
+            LedgerError::Invalid(fault) => return fault.clone().into(),
+            LedgerError::Overloaded => return Self::overloaded(),
+            LedgerError::Unavailable(_) => {
+                Self::new(Code::Unavailable, "The ledger is out of reach. Nothing was changed.")
+                    .retry_after(RETRY_UNAVAILABLE)
+            }
+            LedgerError::OutcomeUnknown(_) => {
+                Self::new(Code::OutcomeUnknown, "Ask again with the same Idempotency-Key to find out.")
+                    .retry_after(RETRY_OVERLOADED)
+            }
+        };
+        problem.with(|more| more.log = Some(error.to_string()))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    /// An answer without its words yet: `layers` writes them, with the request's id.
+    fn into_response(self) -> Response {
+        let mut response = Response::default();
+        *response.status_mut() = self.code.status();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// A promise that the outermost layer keeps: no problem leaves the server unwritten.
+pub(crate) fn write_down(response: &mut Response, request_id: &str) -> Option<Problem> {
+    let problem = response.extensions_mut().remove::<Problem>()?;
+    let headers = response.headers_mut();
+    // The router measured the empty body of the answer that had no words yet.
+    headers.remove(header::CONTENT_LENGTH);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if let Some(wait) = problem.more().retry_after {
+        // Whole seconds, rounded up: a client that waits as told must not come back too early.
+        headers.insert(header::RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().ok()?);
+    }
+    if problem.code == Code::Unauthenticated {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    *response.body_mut() = crate::wire::problem_json(&problem, request_id).into();
+    Some(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_a_code_of_the_same_name() {
+        let offer = holdfast_domain::OfferId::new("hall").unwrap();
+        let conflict = Conflict { conflicts: vec![], alternatives: vec![] };
+        let booking = BookingId::from_bits(1);
+        let refusals = [
+            Refusal::UnknownOffer { offer: offer.clone() },
+            Refusal::UnknownUnit { offer: offer.clone(), unit: "A-1".into() },
+            Refusal::UnknownHold,
+            Refusal::UnknownBooking,
+            Refusal::InvalidTime { offer: offer.clone(), detail: "off the grid".into() },
+            Refusal::Invalid(Invalid::new("qty", "must be at least 1")),
+            Refusal::OfferExists { offer: offer.clone() },
+            Refusal::HoldReleased,
+            Refusal::HoldExpired,
+            Refusal::AlreadyBooked { booking },
+            Refusal::NotCancellable { booking },
+            Refusal::NotOnSale { offer: offer.clone(), opens_at: None, closes_at: None },
+            Refusal::LimitReached(Limit::Extensions { limit: 3 }),
+            Refusal::UnitBlocked(conflict.clone()),
+            Refusal::UnitTaken(conflict),
+            Refusal::SoldOut { offer, conflicts: vec![] },
+        ];
+        for refusal in refusals {
+            let code = refusal.code();
+            assert_eq!(Problem::from(refusal).code.as_str(), code);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for &code in Code::ALL {
+            assert_eq!(Code::find(code.as_str()), Some(code));
+            assert!(code.status().as_u16() >= 400);
+        }
+        assert_eq!(Code::find("nonsense"), None);
+    }
+}

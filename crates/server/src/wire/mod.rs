@@ -1,0 +1,59 @@
+//! The JSON of the API. The domain knows no serde: what arrives is parsed here once into domain types, and what
+//! leaves is written here from domain views. Unknown fields are refused everywhere.
+
+pub(crate) mod availability;
+pub(crate) mod booking;
+pub(crate) mod hold;
+pub(crate) mod journal;
+pub(crate) mod map;
+pub(crate) mod offer;
+pub(crate) mod offer_in;
+mod problem;
+pub(crate) mod query;
+mod render;
+pub(crate) mod schema;
+pub(crate) mod time;
+
+use std::fmt;
+
+use bytes::Bytes;
+pub(crate) use problem::{ProblemShape, problem_json};
+pub use render::render;
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+
+/// Reads a body. The fault's words name the place and the rule, cut short: they may quote what was sent.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    if body.is_empty() {
+        return Err(Problem::invalid("The body is empty; this request needs one of JSON."));
+    }
+    serde_json::from_slice(body)
+        .map_err(|fault| Problem::invalid(fault.to_string().chars().take(300).collect::<String>()))
+}
+
+/// Writes what cannot fail to be JSON: our own shapes, with text keys only.
+pub(crate) fn json(shape: &impl Serialize) -> Bytes {
+    let mut text = Vec::with_capacity(512);
+    serde_json::to_writer(&mut text, shape).expect("shapes have text keys and write to memory");
+    text.into()
+}
+
+/// A value that is its own text on the wire: ids, moments, versions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown<T>(pub T);
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct List<T> {
+    pub data: Vec<T>,
+    /// Pass as `after` to go on; null at the end.
+    pub next: Option<String>,
+}

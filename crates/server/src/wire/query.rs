@@ -1,0 +1,124 @@
+//! Query strings. Like bodies: unknown and repeated fields are refused. An empty value is no value, so that
+//! `?offer=&holder=` asks for everything.
+
+use axum::{extract::Query, http::Uri};
+use holdfast_domain::{HolderId, OfferId};
+use holdfast_engine::ledger::{BookingFilter, JournalFilter, PageRequest};
+use serde::{Deserialize, de::DeserializeOwned};
+use utoipa::IntoParams;
+
+use crate::problem::Problem;
+
+pub(crate) const DEFAULT_LIMIT: usize = 50;
+pub(crate) const MAX_LIMIT: usize = 500;
+
+pub(crate) fn parse<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
+    Query::try_from_uri(uri).map(|Query(query)| query).map_err(|fault| {
+        Problem::invalid(format!("query: {}", fault.body_text().chars().take(300).collect::<String>()))
+    })
+}
+
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
+}
+
+fn limit(asked: &Option<String>) -> Result<usize, Problem> {
+    let Some(text) = given(asked) else { return Ok(DEFAULT_LIMIT) };
+    match text.parse() {
+        Ok(limit @ 1..=MAX_LIMIT) => Ok(limit),
+        _ => Err(Problem::invalid(format!("limit: must be 1 to {MAX_LIMIT}"))),
+    }
+}
+
+/// The place in a list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OffersQuery {
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// How many at once.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
+    limit: Option<String>,
+}
+
+impl OffersQuery {
+    pub(crate) fn page(&self) -> Result<(Option<OfferId>, usize), Problem> {
+        let token =
+            |text| OfferId::new(text).map_err(|_| Problem::invalid("after: is not the next of any page"));
+        Ok((given(&self.after).map(token).transpose()?, limit(&self.limit)?))
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BookingsQuery {
+    /// Only bookings with a line of this offer.
+    #[param(pattern = "^[a-z0-9-]{0,64}$")]
+    offer: Option<String>,
+    /// Only bookings of this holder.
+    #[param(max_length = 128)]
+    holder: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// How many at once.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
+    limit: Option<String>,
+}
+
+impl BookingsQuery {
+    pub(crate) fn request(self) -> Result<(BookingFilter, PageRequest), Problem> {
+        let filter = BookingFilter {
+            offer: given(&self.offer).map(offer_id).transpose()?,
+            holder: given(&self.holder).map(HolderId::new).transpose()?,
+        };
+        Ok((filter, page(self.after, &self.limit)?))
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct JournalQuery {
+    /// Only entries that concern this offer.
+    #[param(pattern = "^[a-z0-9-]{0,64}$")]
+    offer: Option<String>,
+    /// Only entries that concern this unit; needs `offer`.
+    #[param(max_length = 64)]
+    unit: Option<String>,
+    /// Only entries that concern this hold.
+    #[param(pattern = "^(hold_[0-7][0-9a-hjkmnp-tv-z]{25})?$")]
+    hold: Option<String>,
+    /// Only entries that concern this booking.
+    #[param(pattern = "^(bk_[0-7][0-9a-hjkmnp-tv-z]{25})?$")]
+    booking: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// How many at once.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
+    limit: Option<String>,
+}
+
+impl JournalQuery {
+    pub(crate) fn request(self) -> Result<(JournalFilter, PageRequest), Problem> {
+        let not_an_id = |field: &str| Problem::invalid(format!("{field}: is not an id"));
+        let hold = given(&self.hold).map(|text| text.parse().map_err(|_| not_an_id("hold")));
+        let booking = given(&self.booking).map(|text| text.parse().map_err(|_| not_an_id("booking")));
+        let filter = JournalFilter {
+            offer: given(&self.offer).map(offer_id).transpose()?,
+            unit: given(&self.unit).map(str::to_owned),
+            hold: hold.transpose()?,
+            booking: booking.transpose()?,
+        };
+        Ok((filter, page(self.after, &self.limit)?))
+    }
+}
+
+fn offer_id(text: &str) -> Result<OfferId, Problem> {
+    OfferId::new(text).map_err(|fault| Problem::invalid(format!("offer: {}", fault.rule)))
+}
+
+fn page(after: Option<String>, asked: &Option<String>) -> Result<PageRequest, Problem> {
+    Ok(PageRequest { after: after.filter(|text| !text.is_empty()), limit: limit(asked)? })
+}
