@@ -1,0 +1,118 @@
+//! What every request shares.
+
+use std::sync::Arc;
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use holdfast_domain::{Actor, Command};
+use holdfast_engine::{
+    clock::Clock,
+    ledger::{Answer, IdempotencyKey, Ledger, Reply},
+    outbox::live_map::LiveMap,
+    pipeline::Pipeline,
+};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    auth::{Auth, Sessions, keys::Keys},
+    idempotency,
+    problem::{Code, Problem},
+    settings::{Limits, Settings},
+    telemetry, wire,
+};
+
+/// What a server is made of; [`run`](crate::run) puts it together.
+#[derive(Debug)]
+pub struct Parts {
+    pub pipeline: Arc<Pipeline>,
+    pub live_map: Arc<LiveMap>,
+    pub clock: Arc<dyn Clock>,
+    pub settings: Settings,
+}
+
+pub(crate) type Shared = Arc<App>;
+
+#[derive(Debug)]
+pub(crate) struct App {
+    pub pipeline: Arc<Pipeline>,
+    pub live_map: Arc<LiveMap>,
+    pub clock: Arc<dyn Clock>,
+    pub auth: Auth,
+    pub limits: Limits,
+    /// Requests under way.
+    pub requests: Semaphore,
+    /// Open event streams.
+    pub streams: Arc<Semaphore>,
+    /// Cancelled when the server stops: streams end themselves then, for nothing else would end them.
+    pub closing: CancellationToken,
+    pub metrics: PrometheusHandle,
+}
+
+impl App {
+    pub(crate) fn new(parts: Parts, closing: CancellationToken) -> Self {
+        let Settings { admin_key, session_secret, secure_cookies, allowed_origins, limits } = parts.settings;
+        let ledger = Arc::clone(parts.pipeline.ledger());
+        Self {
+            auth: Auth {
+                keys: Keys::new(ledger, admin_key),
+                sessions: Sessions::new(session_secret, secure_cookies),
+                allowed_origins,
+            },
+            pipeline: parts.pipeline,
+            live_map: parts.live_map,
+            clock: parts.clock,
+            requests: Semaphore::new(limits.max_requests),
+            streams: Arc::new(Semaphore::new(limits.max_streams)),
+            limits,
+            closing,
+            metrics: telemetry::install(),
+        }
+    }
+
+    /// For questions, which change nothing.
+    pub(crate) fn ledger(&self) -> &dyn Ledger {
+        self.pipeline.ledger().as_ref()
+    }
+
+    /// One command, from the caller to the worded answer.
+    pub(crate) async fn submit(
+        &self,
+        command: Command,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Response, Problem> {
+        match self.pipeline.submit(command, actor, key).await? {
+            Reply::Done(outcome) => Ok(worded(wire::render(&outcome))),
+            Reply::Refused(refusal) => Err(refusal.into()),
+            Reply::Replayed(answer) => {
+                let mut response = worded(answer);
+                response.headers_mut().insert(idempotency::REPLAYED, HeaderValue::from_static("true"));
+                Ok(response)
+            }
+            Reply::KeyReused => Err(Problem::new(
+                Code::IdempotencyKeyReused,
+                "This Idempotency-Key came before with another body or another route.",
+            )),
+        }
+    }
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+fn worded(answer: Answer) -> Response {
+    let mut response = Response::new(answer.body.into());
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    if response.status() != StatusCode::NO_CONTENT {
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    }
+    response
+}
+
+/// A 200 of JSON that is already written.
+pub(crate) fn json(body: bytes::Bytes) -> Response {
+    ([(header::CONTENT_TYPE, JSON)], body).into_response()
+}

@@ -1,0 +1,105 @@
+//! Who is calling, and how far they may reach.
+//!
+//! An API key acts for any holder; without one the caller is a browser, and its session is the holder. What a
+//! role may call is settled here; what a session may touch (its own) is settled by the domain, as an `Actor`.
+
+pub(crate) mod keys;
+mod origin;
+mod session;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderValue, header, request},
+    response::Response,
+};
+use holdfast_domain::{Actor, HolderId};
+use holdfast_engine::ledger::Role;
+use keys::Keys;
+pub(crate) use session::Sessions;
+
+use crate::{
+    app::{App, Shared},
+    problem::{Code, Problem},
+};
+
+#[derive(Debug)]
+pub(crate) struct Auth {
+    pub keys: Keys,
+    pub sessions: Sessions,
+    pub allowed_origins: Vec<String>,
+}
+
+/// Someone with a key, or a browser.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub actor: Actor,
+    role: Option<Role>,
+    /// The cookie of a session that begins with this request.
+    new_cookie: Option<HeaderValue>,
+}
+
+impl Caller {
+    /// The holder that a browser is; `None` for a key, which names the holder it acts for.
+    pub(crate) fn session(&self) -> Option<&HolderId> {
+        match &self.actor {
+            Actor::Session(holder) => Some(holder),
+            Actor::Key(_) | Actor::System => None,
+        }
+    }
+
+    /// Hands a new session to the browser, whatever the answer is.
+    pub(crate) fn remember(&self, response: &mut Response) {
+        if let Some(cookie) = &self.new_cookie {
+            response.headers_mut().insert(header::SET_COOKIE, cookie.clone());
+        }
+    }
+
+    /// Whatever needs a key of a certain role.
+    pub(crate) fn require(&self, needed: Role) -> Result<(), Problem> {
+        match (self.role, needed) {
+            (Some(Role::Admin), _) | (Some(Role::Seller), Role::Seller) => Ok(()),
+            (Some(Role::Seller), Role::Admin) => {
+                Err(Problem::new(Code::Forbidden, "This needs a key with the role admin."))
+            }
+            (None, _) => Err(Problem::new(Code::Unauthenticated, "This needs an API key.")),
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
+        recognise(parts, app).await
+    }
+}
+
+pub(crate) async fn recognise(parts: &request::Parts, app: &App) -> Result<Caller, Problem> {
+    match parts.headers.get(header::AUTHORIZATION) {
+        Some(credentials) => with_key(credentials, app).await,
+        None => browser(parts, app),
+    }
+}
+
+async fn with_key(credentials: &HeaderValue, app: &App) -> Result<Caller, Problem> {
+    let wrong = || Problem::new(Code::Unauthenticated, "The API key is unknown or revoked.");
+    let bearer = credentials.to_str().ok().and_then(|text| text.split_once(' '));
+    let (_, key) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).ok_or_else(wrong)?;
+    let known = app.auth.keys.recognise(key.trim(), app.clock.now()).await?.ok_or_else(wrong)?;
+    Ok(Caller { actor: Actor::Key(known.name), role: Some(known.role), new_cookie: None })
+}
+
+fn browser(parts: &request::Parts, app: &App) -> Result<Caller, Problem> {
+    if !parts.method.is_safe() && !origin::is_our_own(&parts.headers, &app.auth.allowed_origins) {
+        return Err(Problem::new(Code::Forbidden, "A page of another site cannot do this."));
+    }
+    let (holder, new_cookie) = match app.auth.sessions.read(&parts.headers) {
+        Some(holder) => (holder, None),
+        None => {
+            let holder = Sessions::fresh();
+            let cookie = app.auth.sessions.cookie(&holder);
+            (holder, Some(cookie))
+        }
+    };
+    Ok(Caller { actor: Actor::Session(holder), role: None, new_cookie })
+}

@@ -1,0 +1,124 @@
+//! API keys: `hf_<prefix>_<secret>`. The prefix is public and finds the key; of the rest only a hash is kept.
+
+use std::{collections::HashMap, sync::Arc};
+
+use holdfast_domain::Moment;
+use holdfast_engine::{
+    ledger::{Ledger, LedgerError, Role, StoredKey},
+    mint,
+};
+use parking_lot::Mutex;
+use subtle::ConstantTimeEq;
+
+use crate::settings::KeyHash;
+
+/// The public name of the key that comes from the settings.
+const BOOTSTRAP: &str = "bootstrap";
+const PREFIX_LEN: usize = 12;
+
+/// A new key, to be shown once, and what is kept of it.
+pub fn mint(role: Role, now: Moment) -> (String, StoredKey) {
+    let digits = |id: holdfast_domain::HoldId| id.to_string()["hold_".len()..].to_owned();
+    let random = digits(mint::hold_id());
+    let prefix = random[random.len() - PREFIX_LEN..].to_owned();
+    let key = format!("hf_{prefix}_{}", digits(mint::hold_id()));
+    let hash = KeyHash::of(&key).0;
+    (key, StoredKey { prefix, hash, role, created_at: now, revoked_at: None })
+}
+
+/// Who a key is: its public name and what it may do.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub name: Arc<str>,
+    pub role: Role,
+}
+
+/// Recognises keys. Asks the ledger, and remembers the answer for a moment: a revoked key may live that long.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    ledger: Arc<dyn Ledger>,
+    bootstrap: Option<(KeyHash, Known)>,
+    recent: Mutex<HashMap<Box<str>, Recent>>,
+}
+
+#[derive(Debug, Clone)]
+struct Recent {
+    /// `None` for a prefix that the ledger does not know: guessing must not cost it a read each time.
+    key: Option<(KeyHash, Known)>,
+    until: Moment,
+}
+
+const REMEMBERED_MS: i64 = 5_000;
+const MAX_REMEMBERED: usize = 1_024;
+
+impl Keys {
+    pub(crate) fn new(ledger: Arc<dyn Ledger>, bootstrap: Option<KeyHash>) -> Self {
+        let admin = Known { name: BOOTSTRAP.into(), role: Role::Admin };
+        Self { ledger, bootstrap: bootstrap.map(|hash| (hash, admin)), recent: Mutex::default() }
+    }
+
+    pub(crate) async fn recognise(&self, presented: &str, now: Moment) -> Result<Option<Known>, LedgerError> {
+        let hash = KeyHash::of(presented);
+        if let Some((expected, known)) = &self.bootstrap
+            && same(*expected, hash)
+        {
+            return Ok(Some(known.clone()));
+        }
+        let Some(prefix) = prefix_of(presented) else { return Ok(None) };
+        let stored = match self.remembered(prefix, now) {
+            Some(recent) => recent.key,
+            None => self.ask(prefix, now).await?,
+        };
+        Ok(stored.filter(|&(expected, _)| same(expected, hash)).map(|(_, known)| known))
+    }
+
+    fn remembered(&self, prefix: &str, now: Moment) -> Option<Recent> {
+        self.recent.lock().get(prefix).filter(|recent| now < recent.until).cloned()
+    }
+
+    async fn ask(&self, prefix: &str, now: Moment) -> Result<Option<(KeyHash, Known)>, LedgerError> {
+        let valid = |key: &StoredKey| key.revoked_at.is_none_or(|at| now < at);
+        let stored = self.ledger.find_key(prefix).await?.filter(valid);
+        let key = stored.map(|key| (KeyHash(key.hash), Known { name: key.prefix.into(), role: key.role }));
+        let mut recent = self.recent.lock();
+        if recent.len() >= MAX_REMEMBERED {
+            recent.retain(|_, recent| now < recent.until);
+        }
+        // Still full: someone is guessing prefixes. Known keys are asked for again soon enough.
+        if recent.len() >= MAX_REMEMBERED {
+            recent.clear();
+        }
+        recent.insert(prefix.into(), Recent { key: key.clone(), until: now.plus_ms(REMEMBERED_MS) });
+        Ok(key)
+    }
+}
+
+fn prefix_of(key: &str) -> Option<&str> {
+    let (prefix, _) = key.strip_prefix("hf_")?.split_once('_')?;
+    (prefix.len() == PREFIX_LEN && prefix.bytes().all(|c| c.is_ascii_alphanumeric())).then_some(prefix)
+}
+
+/// In constant time: how long a comparison takes must not say how much of a guess was right.
+fn same(one: KeyHash, other: KeyHash) -> bool {
+    one.0.ct_eq(&other.0).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minted_key_is_found_by_its_prefix_and_kept_as_a_hash() {
+        let (key, stored) = mint(Role::Seller, Moment::from_ms(1));
+        assert_eq!(prefix_of(&key), Some(stored.prefix.as_str()));
+        assert_eq!(stored.hash, KeyHash::of(&key).0);
+        assert_ne!(mint(Role::Seller, Moment::from_ms(1)).0, key);
+    }
+
+    #[test]
+    fn other_text_has_no_prefix() {
+        for text in ["", "hf_", "hf__x", "hf_short_x", "sk_aaaaaaaaaaaa_x", "hf_aaaaaaaaaaa\u{e9}_x"] {
+            assert_eq!(prefix_of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading what a caller sent: who, with which key, saying what; bounded in size and time.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::{
+    body::{Body, HttpBody},
+    extract::{FromRequest, Request},
+    http::{HeaderMap, HeaderValue, Method, Uri, header},
+};
+use bytes::{Bytes, BytesMut};
+use holdfast_engine::ledger::{IdempotencyKey, Role};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming, SizeHint};
+use serde::Deserialize;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::{
+    app::Shared,
+    auth::{self, Caller},
+    idempotency,
+    problem::{Code, Problem},
+    wire,
+};
+
+/// A request that may change something, completely received.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub caller: Caller,
+    key: Option<HeaderValue>,
+    method: Method,
+    uri: Uri,
+    body: Bytes,
+}
+
+/// What anyone may send: keys and browsers.
+#[derive(Debug)]
+pub(crate) struct FromAnyone(pub Sent);
+
+/// What only administrators may send. Others are turned away before their body is read.
+#[derive(Debug)]
+pub(crate) struct FromAdmin(pub Sent);
+
+impl FromRequest<Shared> for FromAnyone {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+        receive(request, app, None, app.limits.max_body_bytes).await.map(Self)
+    }
+}
+
+impl FromRequest<Shared> for FromAdmin {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+        receive(request, app, Some(Role::Admin), app.limits.max_admin_body_bytes).await.map(Self)
+    }
+}
+
+async fn receive(request: Request, app: &Shared, role: Option<Role>, limit: usize) -> Result<Sent, Problem> {
+    let (parts, body) = request.into_parts();
+    let caller = auth::recognise(&parts, app).await?;
+    if let Some(role) = role {
+        caller.require(role)?;
+    }
+    let key = idempotency::of(&parts.headers)?;
+    let body = read(body, limit).await?;
+    check_type(&parts.headers, &body)?;
+    Ok(Sent { caller, key, method: parts.method, uri: parts.uri, body })
+}
+
+impl Sent {
+    pub(crate) fn json<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Problem> {
+        wire::parse(&self.body)
+    }
+
+    /// For requests that say everything in their address: nothing, or an empty object.
+    pub(crate) fn nothing(&self) -> Result<(), Problem> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Nothing {}
+        if self.body.is_empty() {
+            return Ok(());
+        }
+        self.json().map(|Nothing {}| ())
+    }
+
+    pub(crate) fn idempotency(&self) -> Option<IdempotencyKey> {
+        let key = self.key.as_ref()?;
+        Some(idempotency::scoped(key, &self.caller.actor, &self.method, self.uri.path(), &self.body))
+    }
+}
+
+fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
+    let is_json = |value: &HeaderValue| {
+        let text = value.to_str().unwrap_or_default();
+        let essence = text.split(';').next().unwrap_or_default();
+        essence.trim().eq_ignore_ascii_case("application/json")
+    };
+    match headers.get(header::CONTENT_TYPE) {
+        Some(value) if is_json(value) => Ok(()),
+        None if body.is_empty() => Ok(()),
+        _ => Err(Problem::new(Code::UnsupportedMediaType, "The body must be sent as application/json.")),
+    }
+}
+
+/// The whole body, if it is no longer than `limit`. One that arrived in one piece is not copied.
+async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large(limit));
+    }
+    let mut whole = Bytes::new();
+    let mut pieces = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        if whole.len() + pieces.len() + data.len() > limit {
+            return Err(too_large(limit));
+        }
+        if whole.is_empty() && pieces.is_empty() {
+            whole = data;
+        } else {
+            pieces.extend_from_slice(&std::mem::take(&mut whole));
+            pieces.extend_from_slice(&data);
+        }
+    }
+    Ok(if pieces.is_empty() { whole } else { pieces.freeze() })
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new(Code::PayloadTooLarge, format!("The body must not be longer than {limit} bytes."))
+}
+
+fn broken(error: axum::Error) -> Problem {
+    match error.into_inner().is::<TooSlow>() {
+        true => Problem::new(Code::RequestTimeout, "The body did not arrive in time."),
+        false => Problem::invalid("The body broke off."),
+    }
+}
+
+/// A body that must be complete by `deadline`. Where it has already arrived, no timer is ever made.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    incoming: Incoming,
+    deadline: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+#[derive(Debug)]
+struct TooSlow;
+
+impl fmt::Display for TooSlow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the body did not arrive in time")
+    }
+}
+
+impl std::error::Error for TooSlow {}
+
+impl Timed {
+    pub(crate) fn body(incoming: Incoming, deadline: Instant) -> Body {
+        match incoming.is_end_stream() {
+            true => Body::empty(),
+            false => Body::new(Self { incoming, deadline, timer: None }),
+        }
+    }
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let this = self.get_mut();
+        if let Poll::Ready(frame) = Pin::new(&mut this.incoming).poll_frame(cx) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(this.deadline)));
+        timer.as_mut().poll(cx).map(|()| Some(Err(TooSlow.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
