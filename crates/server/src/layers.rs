@@ -1,0 +1,138 @@
+//! What happens to every request, around the router: it gets an id, a place among those under way or a refusal,
+//! and its answer is written down, counted and logged. One function instead of a stack of middleware, so that
+//! nothing is boxed on the way and the order can be read.
+
+mod endpoint;
+mod request_id;
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderValue, Request, header},
+    response::{IntoResponse, Response},
+};
+pub(crate) use endpoint::Endpoint;
+use futures::FutureExt;
+use hyper::body::Incoming;
+pub(crate) use request_id::RequestId;
+use tokio::time::Instant;
+use tower::Service;
+use tracing::{debug, warn};
+
+use crate::{
+    app::App,
+    body::Timed,
+    problem::{self, Code, Problem},
+    telemetry::Requests,
+};
+
+/// When a request began to arrive and by when it must be complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub first_byte: Instant,
+    pub deadline: Instant,
+}
+
+/// The router and what stands around it.
+#[derive(Debug)]
+pub(crate) struct Layers {
+    pub app: std::sync::Arc<App>,
+    pub router: Router,
+    pub counted: Requests,
+    /// The second in which the last shedding was logged.
+    shed_logged_s: AtomicI64,
+}
+
+impl Layers {
+    pub(crate) fn new(app: std::sync::Arc<App>, router: Router) -> Self {
+        Self { app, router, counted: Requests::default(), shed_logged_s: AtomicI64::new(0) }
+    }
+
+    /// The whole life of a request within the server.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: Arrival) -> Response {
+        let id = RequestId::of(request.headers());
+        let endpoint = Endpoint::of(request.uri().path());
+        let method = request.method().clone();
+        // The path is needed only for a log line that nobody may be reading.
+        let uri = tracing::enabled!(tracing::Level::DEBUG).then(|| request.uri().clone());
+
+        let mut response = self.route(request, endpoint, arrival).await;
+        let problem = problem::write_down(&mut response, id.as_str());
+        response.headers_mut().insert(request_id::HEADER, id.header());
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+        let (status, took) = (response.status(), arrival.first_byte.elapsed());
+        self.counted.count(endpoint, &method, status, took);
+        if status.is_server_error() {
+            self.warn(&id, endpoint, problem.as_ref());
+        }
+        if let Some(uri) = uri {
+            debug!(request_id = id.as_str(), %method, path = uri.path(), status = status.as_u16(), ?took, "answered");
+        }
+        response
+    }
+
+    async fn route(&self, request: Request<Incoming>, endpoint: Endpoint, arrival: Arrival) -> Response {
+        // Whoever asks how we are must hear it most of all when we are busy.
+        let permit = self.app.requests.try_acquire();
+        if permit.is_err() && !endpoint.is_vital() {
+            return Problem::overloaded().into_response();
+        }
+        let request = request.map(|incoming| Timed::body(incoming, arrival.deadline));
+        let routed = AssertUnwindSafe(self.router.clone().call(request)).catch_unwind().await;
+        match routed {
+            Ok(Ok(response)) => response,
+            Err(panic) => panicked(panic.as_ref()).into_response(),
+        }
+    }
+
+    /// Says what went wrong here. Shedding is said once a second: a flood of lines would only add to the load.
+    fn warn(&self, id: &RequestId, endpoint: Endpoint, problem: Option<&Problem>) {
+        let Some(problem) = problem else { return };
+        if problem.code == Code::Overloaded {
+            let second = self.app.clock.now().ms() / 1000;
+            if self.shed_logged_s.swap(second, Ordering::Relaxed) == second {
+                return;
+            }
+        }
+        let why = problem.more().log.as_deref().unwrap_or(&problem.detail);
+        warn!(
+            request_id = id.as_str(),
+            route = endpoint.template(),
+            code = problem.code.as_str(),
+            why,
+            "failed"
+        );
+    }
+}
+
+/// A handler's panic ends its request, not the connection's other ones.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
+    let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+    Problem::internal("The server met a fault of its own.", format!("panicked: {}", said.unwrap_or_default()))
+}
+
+/// The bytes of a whole HTTP answer, for when no request could be read that a router could answer.
+pub(crate) fn bare_answer(problem: &Problem) -> Vec<u8> {
+    let id = RequestId::fresh();
+    let mut response: Response<Body> = problem.clone().into_response();
+    problem::write_down(&mut response, id.as_str());
+    let body = crate::wire::problem_json(problem, id.as_str());
+    let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", response.status()).into_bytes();
+    response.headers_mut().insert(request_id::HEADER, id.header());
+    for (name, value) in response.headers() {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    text.extend_from_slice(&body);
+    text
+}

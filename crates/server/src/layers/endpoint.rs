@@ -1,0 +1,113 @@
+//! Which route a path belongs to, for metrics and logs: told from the path alone, before and without the router.
+
+macro_rules! endpoints {
+    ($($variant:ident $template:literal;)*) => {
+        /// A route by its template. `Other` is what no route has.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Endpoint { $($variant,)* Other }
+
+        impl Endpoint {
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)* Self::Other];
+
+            pub(crate) const fn template(self) -> &'static str {
+                match self { $(Self::$variant => $template,)* Self::Other => "other" }
+            }
+        }
+    };
+}
+
+endpoints! {
+    Offers "/v1/offers";
+    Offer "/v1/offers/{offer}";
+    Block "/v1/offers/{offer}/block";
+    Unblock "/v1/offers/{offer}/unblock";
+    Availability "/v1/offers/{offer}/availability";
+    Map "/v1/offers/{offer}/map";
+    MapStatus "/v1/offers/{offer}/map/status";
+    MapStream "/v1/offers/{offer}/map/stream";
+    Holds "/v1/holds";
+    Hold "/v1/holds/{id}";
+    Extend "/v1/holds/{id}/extend";
+    Bookings "/v1/bookings";
+    Booking "/v1/bookings/{id}";
+    Cancel "/v1/bookings/{id}/cancel";
+    Journal "/v1/journal";
+    Livez "/livez";
+    Readyz "/readyz";
+    Metrics "/metrics";
+    OpenApi "/openapi.json";
+    Docs "/docs";
+    Problems "/problems";
+    ProblemPage "/problems/{code}";
+    Asset "/assets/{name}";
+}
+
+impl Endpoint {
+    pub(crate) fn of(path: &str) -> Self {
+        let mut segments = path.split('/').skip(1);
+        let mut next = || segments.next();
+        match (next(), next(), next(), next(), next(), next()) {
+            (Some("v1"), Some("holds"), None, ..) => Self::Holds,
+            (Some("v1"), Some("holds"), Some(_), None, ..) => Self::Hold,
+            (Some("v1"), Some("holds"), Some(_), Some("extend"), None, _) => Self::Extend,
+            (Some("v1"), Some("bookings"), None, ..) => Self::Bookings,
+            (Some("v1"), Some("bookings"), Some(_), None, ..) => Self::Booking,
+            (Some("v1"), Some("bookings"), Some(_), Some("cancel"), None, _) => Self::Cancel,
+            (Some("v1"), Some("offers"), None, ..) => Self::Offers,
+            (Some("v1"), Some("offers"), Some(_), None, ..) => Self::Offer,
+            (Some("v1"), Some("offers"), Some(_), Some(part), rest, None) => Self::of_offer(part, rest),
+            (Some("v1"), Some("journal"), None, ..) => Self::Journal,
+            (Some("livez"), None, ..) => Self::Livez,
+            (Some("readyz"), None, ..) => Self::Readyz,
+            (Some("metrics"), None, ..) => Self::Metrics,
+            (Some("openapi.json"), None, ..) => Self::OpenApi,
+            (Some("docs"), None, ..) => Self::Docs,
+            (Some("problems"), None, ..) => Self::Problems,
+            (Some("problems"), Some(_), None, ..) => Self::ProblemPage,
+            (Some("assets"), Some(_), None, ..) => Self::Asset,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_offer(part: &str, rest: Option<&str>) -> Self {
+        match (part, rest) {
+            ("block", None) => Self::Block,
+            ("unblock", None) => Self::Unblock,
+            ("availability", None) => Self::Availability,
+            ("map", None) => Self::Map,
+            ("map", Some("status")) => Self::MapStatus,
+            ("map", Some("stream")) => Self::MapStream,
+            _ => Self::Other,
+        }
+    }
+
+    /// Answered even when everything else is turned away.
+    pub(crate) const fn is_vital(self) -> bool {
+        matches!(self, Self::Livez | Self::Readyz | Self::Metrics)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_is_its_own_endpoint() {
+        for endpoint in Endpoint::ALL {
+            let path = endpoint.template().replace(['{', '}'], "");
+            assert_eq!(Endpoint::of(&path), *endpoint, "{path}");
+        }
+        for path in
+            ["", "/", "/v1", "/v1/holds/a/b", "/v1/holds/a/extend/b", "/v1/offers/a/map/status/b", "/livez/"]
+        {
+            assert_eq!(Endpoint::of(path), Endpoint::Other, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_documented_route_has_its_own_endpoint() {
+        for path in crate::openapi::document().paths.paths.keys() {
+            assert_eq!(Endpoint::of(path).template(), path, "name it in endpoints! and Endpoint::of");
+        }
+    }
+}
