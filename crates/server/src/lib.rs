@@ -1,1 +1,33 @@
-//! placeholder
+//! Holdfast over HTTP: the contract of the API, as a thin skin around the engine.
+//!
+//! ```text
+//! serve ─► layers ─► router ─► routes ─► pipeline
+//! sockets  id, shed,  one page  parse,    the engine decides
+//! limits   log, count           render
+//! ```
+//! `router.rs` lists every route on one page. A handler parses once into domain types (`wire`), submits one
+//! command or asks one question, and words the answer. Everything that is not the asked-for answer is a
+//! `problem`. Deliberately absent: decisions about what is sold, and any state that must survive a restart.
+
+mod app;
+mod assets;
+mod auth;
+mod body;
+mod idempotency;
+mod layers;
+mod openapi;
+mod problem;
+mod router;
+mod routes;
+mod serve;
+mod settings;
+mod telemetry;
+mod wire;
+
+pub use app::Parts;
+pub use auth::keys::mint as mint_key;
+pub use openapi::json as openapi_json;
+pub use serve::run;
+pub use settings::{KeyHash, Limits, Secret, Settings};
+pub use telemetry::install as install_metrics;
+pub use wire::render;

@@ -1,0 +1,57 @@
+//! Every route, on one page.
+
+use axum::Router;
+use tower_http::compression::CompressionLayer;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
+
+use crate::{
+    app::Shared,
+    assets, openapi, problem,
+    routes::{
+        availability, bookings, docs, health, holds, journal, map, no_such_method, no_such_route, offers,
+    },
+};
+
+fn routes() -> OpenApiRouter<Shared> {
+    // Only what can be large is compressed: for the rest it would cost more than it saves.
+    let large = CompressionLayer::new;
+    OpenApiRouter::with_openapi(openapi::skeleton())
+        .routes(routes!(offers::list, offers::create).layer(large()))
+        .routes(routes!(offers::read, offers::amend).layer(large()))
+        .routes(routes!(offers::block))
+        .routes(routes!(offers::unblock))
+        .routes(routes!(availability::read).layer(large()))
+        .routes(routes!(map::layout).layer(large()))
+        .routes(routes!(map::status).layer(large()))
+        .routes(routes!(map::stream))
+        .routes(routes!(holds::place))
+        .routes(routes!(holds::read, holds::release))
+        .routes(routes!(holds::extend))
+        .routes(routes!(bookings::create))
+        .routes(routes!(bookings::list).layer(large()))
+        .routes(routes!(bookings::read))
+        .routes(routes!(bookings::cancel))
+        .routes(routes!(journal::read).layer(large()))
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(health::metrics).layer(large()))
+        .routes(routes!(docs::openapi).layer(large()))
+        .routes(routes!(docs::reference).layer(large()))
+        .routes(routes!(problem::page::index))
+        .routes(routes!(problem::page::read))
+        .routes(routes!(assets::read).layer(large()))
+}
+
+pub(crate) fn router(app: Shared) -> Router {
+    let (router, _) = routes().split_for_parts();
+    router.fallback(no_such_route).method_not_allowed_fallback(no_such_method).with_state(app)
+}
+
+/// The paths and shapes of the routes above, before [`openapi`] adds what they have in common.
+pub(crate) fn documented() -> OpenApi {
+    routes().into_openapi()
+}

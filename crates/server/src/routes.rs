@@ -1,0 +1,114 @@
+//! The handlers, one file a resource. Each parses, asks the engine once, and words the answer.
+
+pub(crate) mod availability;
+pub(crate) mod bookings;
+pub(crate) mod docs;
+pub(crate) mod health;
+pub(crate) mod holds;
+pub(crate) mod journal;
+pub(crate) mod map;
+pub(crate) mod offers;
+
+use axum::{
+    extract::{FromRequestParts, Path},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request},
+    response::{IntoResponse, Response},
+};
+use holdfast_domain::{BookingId, HoldId, OfferId};
+
+use crate::{
+    app::Shared,
+    problem::{Code, Problem},
+};
+
+/// The offer named in the path. What cannot be an offer's name is one that does not exist.
+#[derive(Debug)]
+pub(crate) struct InOffer(pub OfferId);
+
+/// The hold named in the path.
+#[derive(Debug)]
+pub(crate) struct OfHold(pub HoldId);
+
+/// The booking named in the path.
+#[derive(Debug)]
+pub(crate) struct OfBooking(pub BookingId);
+
+async fn segment(parts: &mut request::Parts, app: &Shared) -> Option<String> {
+    Path::<String>::from_request_parts(parts, app).await.ok().map(|Path(text)| text)
+}
+
+impl FromRequestParts<Shared> for InOffer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
+        let name = segment(parts, app).await.unwrap_or_default();
+        OfferId::new(&name).map(Self).map_err(|_| Problem::unknown_offer(&name))
+    }
+}
+
+impl FromRequestParts<Shared> for OfHold {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
+        let id = segment(parts, app).await.unwrap_or_default();
+        id.parse().map(Self).map_err(|_| Problem::unknown_hold())
+    }
+}
+
+impl FromRequestParts<Shared> for OfBooking {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
+        let id = segment(parts, app).await.unwrap_or_default();
+        id.parse().map(Self).map_err(|_| Problem::unknown_booking())
+    }
+}
+
+pub(crate) async fn no_such_route() -> Problem {
+    Problem::new(Code::NotFound, "There is nothing at this address.")
+}
+
+pub(crate) async fn no_such_method() -> Problem {
+    Problem::new(Code::MethodNotAllowed, "This address does not take that method; see the Allow header.")
+}
+
+/// Whether the caller already has what the tag names (`If-None-Match`), compared weakly as RFC 9110 says.
+fn has_it(headers: &HeaderMap, etag: &str) -> bool {
+    let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let wanted = strong(etag);
+    let mut tags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    tags.any(|line| line.trim() == "*" || line.split(',').any(|tag| strong(tag) == wanted))
+}
+
+/// The answer to one who has it, or else the answer itself; tagged either way.
+fn tagged(
+    headers: &HeaderMap,
+    etag: &str,
+    caching: &'static str,
+    body: impl FnOnce() -> Response,
+) -> Response {
+    let mut response = if has_it(headers, etag) { StatusCode::NOT_MODIFIED.into_response() } else { body() };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    if let Ok(etag) = HeaderValue::try_from(etag) {
+        headers.insert(header::ETAG, etag);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_compared_weakly_and_in_lists() {
+        let sent = |value: &'static str| {
+            HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_static(value))])
+        };
+        for value in ["W/\"1.2\"", "\"1.2\"", "\"x\", W/\"1.2\"", "*"] {
+            assert!(has_it(&sent(value), "W/\"1.2\""), "{value}");
+        }
+        assert!(!has_it(&sent("W/\"1.20\""), "W/\"1.2\""));
+        assert!(!has_it(&HeaderMap::new(), "W/\"1.2\""));
+    }
+}

@@ -1,0 +1,89 @@
+//! Holds: placing them, and what can become of them.
+
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use holdfast_domain::Command;
+use holdfast_engine::mint;
+
+use super::OfHold;
+use crate::{
+    app::{App, Shared, json},
+    auth::Caller,
+    body::{FromAnyone, Sent},
+    problem::Problem,
+    wire::{
+        self,
+        hold::{Hold, PlaceHold, holder},
+    },
+};
+
+/// Hold units.
+///
+/// All lines are taken or none. The same holder asking again for exactly what it already holds gets its own live
+/// hold back (200). A browser without a session is given one.
+#[utoipa::path(post, path = "/v1/holds", tag = "Holds", operation_id = "placeHold",
+    request_body = PlaceHold<'_>,
+    responses(
+        (status = 201, description = "The units are yours until the hold expires.", body = Hold<'_>),
+        (status = 200, description = "You hold exactly this already.", body = Hold<'_>)))]
+pub(crate) async fn place(State(app): State<Shared>, FromAnyone(sent): FromAnyone) -> Response {
+    let mut response = claim(&app, &sent).await.into_response();
+    sent.caller.remember(&mut response);
+    response
+}
+
+async fn claim(app: &App, sent: &Sent) -> Result<Response, Problem> {
+    let asked = sent.json::<PlaceHold<'_>>()?;
+    let holder = holder(asked.holder.as_deref(), sent.caller.session())?;
+    let command = Command::PlaceHold { hold: mint::hold_id(), holder, asks: asked.asks()? };
+    app.submit(command, sent.caller.actor.clone(), sent.idempotency()).await
+}
+
+/// Read a hold.
+///
+/// As it is now: a hold whose time is up is `expired`, whether or not anyone has tidied it away.
+#[utoipa::path(get, path = "/v1/holds/{id}", tag = "Holds", operation_id = "getHold",
+    params(("id" = wire::schema::HoldId, Path, description = "The hold's id.")),
+    responses((status = 200, description = "The hold.", body = Hold<'_>)))]
+pub(crate) async fn read(
+    State(app): State<Shared>,
+    OfHold(id): OfHold,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    let view = app.ledger().hold(id).await?;
+    let view =
+        view.filter(|view| caller.actor.may_touch(&view.hold.holder)).ok_or_else(Problem::unknown_hold)?;
+    Ok(json(wire::json(&Hold::of(&view))))
+}
+
+/// Extend a hold.
+///
+/// To now + `hold_ttl_s`, at most three times.
+#[utoipa::path(post, path = "/v1/holds/{id}/extend", tag = "Holds", operation_id = "extendHold",
+    params(("id" = wire::schema::HoldId, Path, description = "The hold's id.")),
+    responses((status = 200, description = "The hold with its new end.", body = Hold<'_>)))]
+pub(crate) async fn extend(
+    State(app): State<Shared>,
+    OfHold(hold): OfHold,
+    FromAnyone(sent): FromAnyone,
+) -> Result<Response, Problem> {
+    sent.nothing()?;
+    let key = sent.idempotency();
+    app.submit(Command::ExtendHold { hold }, sent.caller.actor, key).await
+}
+
+/// Release a hold.
+///
+/// Repeatable: giving back what is already given back changes nothing.
+#[utoipa::path(delete, path = "/v1/holds/{id}", tag = "Holds", operation_id = "releaseHold",
+    params(("id" = wire::schema::HoldId, Path, description = "The hold's id.")),
+    responses((status = 204, description = "The units are free.")))]
+pub(crate) async fn release(
+    State(app): State<Shared>,
+    OfHold(hold): OfHold,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    app.submit(Command::ReleaseHold { hold }, caller.actor, None).await
+}

@@ -1,0 +1,102 @@
+//! Offers: putting something on sale, changing it, and taking units of it off sale.
+
+use axum::{extract::State, http::Uri, response::Response};
+use holdfast_domain::Command;
+
+use super::InOffer;
+use crate::{
+    app::{Shared, json},
+    body::FromAdmin,
+    problem::Problem,
+    wire::{
+        self, List,
+        offer::{Offer, OfferSummary},
+        offer_in::{AmendOffer, NewOffer, UnitList},
+        query::{self, OffersQuery},
+    },
+};
+
+/// Put something on sale.
+///
+/// `id` is optional; without one a readable id is made. Exactly the inventory of its `kind` is given.
+#[utoipa::path(post, path = "/v1/offers", tag = "Offers", operation_id = "createOffer",
+    request_body = NewOffer,
+    responses((status = 201, description = "The offer as it is now on sale.", body = Offer<'_>)))]
+pub(crate) async fn create(
+    State(app): State<Shared>,
+    FromAdmin(sent): FromAdmin,
+) -> Result<Response, Problem> {
+    let offer = sent.json::<NewOffer>()?.offer()?;
+    let key = sent.idempotency();
+    app.submit(Command::CreateOffer { offer }, sent.caller.actor, key).await
+}
+
+/// List what is on sale.
+///
+/// In the order the offers were made, without the definitions of their units.
+#[utoipa::path(get, path = "/v1/offers", tag = "Offers", operation_id = "listOffers", params(OffersQuery),
+    responses((status = 200, description = "A page of offers.", body = List<OfferSummary<'_>>)))]
+pub(crate) async fn list(State(app): State<Shared>, uri: Uri) -> Result<Response, Problem> {
+    let (after, limit) = query::parse::<OffersQuery>(&uri)?.page()?;
+    let page = app.ledger().offers(after, limit).await?;
+    let data = page.data.iter().map(OfferSummary::of).collect();
+    Ok(json(wire::json(&List { data, next: page.next })))
+}
+
+/// Read an offer.
+#[utoipa::path(get, path = "/v1/offers/{offer}", tag = "Offers", operation_id = "getOffer",
+    params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
+    responses((status = 200, description = "The offer.", body = Offer<'_>)))]
+pub(crate) async fn read(State(app): State<Shared>, InOffer(id): InOffer) -> Result<Response, Problem> {
+    let view = app.ledger().offer(&id).await?.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
+    Ok(json(wire::json(&Offer::of(&view))))
+}
+
+/// Change an offer.
+///
+/// Units and prices stay what they are; a stock line's capacity cannot go below what is held and booked.
+#[utoipa::path(patch, path = "/v1/offers/{offer}", tag = "Offers", operation_id = "amendOffer",
+    params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
+    request_body = AmendOffer,
+    responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
+pub(crate) async fn amend(
+    State(app): State<Shared>,
+    InOffer(offer): InOffer,
+    FromAdmin(sent): FromAdmin,
+) -> Result<Response, Problem> {
+    let amendment = sent.json::<AmendOffer>()?.amendment()?;
+    let key = sent.idempotency();
+    app.submit(Command::AmendOffer { offer, amendment }, sent.caller.actor, key).await
+}
+
+/// Take units off sale.
+///
+/// Stops the sale of what is left of each; a unit that is wholly held or booked is refused.
+#[utoipa::path(post, path = "/v1/offers/{offer}/block", tag = "Offers", operation_id = "blockUnits",
+    params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
+    request_body = UnitList,
+    responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
+pub(crate) async fn block(
+    State(app): State<Shared>,
+    InOffer(offer): InOffer,
+    FromAdmin(sent): FromAdmin,
+) -> Result<Response, Problem> {
+    let units = sent.json::<UnitList>()?.units()?;
+    let key = sent.idempotency();
+    app.submit(Command::Block { offer, units }, sent.caller.actor, key).await
+}
+
+/// Put units back on sale.
+#[utoipa::path(post, path = "/v1/offers/{offer}/unblock", tag = "Offers", operation_id = "unblockUnits",
+    params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
+    request_body = UnitList,
+    responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
+pub(crate) async fn unblock(
+    State(app): State<Shared>,
+    InOffer(offer): InOffer,
+    FromAdmin(sent): FromAdmin,
+) -> Result<Response, Problem> {
+    let units = sent.json::<UnitList>()?.units()?;
+    let key = sent.idempotency();
+    app.submit(Command::Unblock { offer, units }, sent.caller.actor, key).await
+}
