@@ -1,0 +1,160 @@
+//! Slow clients, crowds and their bounds.
+
+use std::time::Duration;
+
+use holdfast_engine::pipeline;
+use holdfast_server::Limits;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::{
+    app::{Setup, TestApp, seat},
+    map::Events,
+};
+
+fn impatient() -> Limits {
+    Limits { request_timeout: Duration::from_millis(200), ..Limits::default() }
+}
+
+/// What the server sends until it closes, after these bytes.
+async fn answer_to(app: &TestApp, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(app.address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[track_caller]
+fn is_a_timeout(answer: &str) {
+    assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+    assert!(answer.contains("application/problem+json") && answer.contains("x-request-id"), "{answer}");
+    assert!(answer.contains(r#""code":"request_timeout""#), "{answer}");
+}
+
+#[tokio::test]
+async fn headers_that_never_end_are_408() {
+    let app = TestApp::with_limits(impatient()).await;
+    is_a_timeout(&answer_to(&app, b"GET /livez HTTP/1.1\r\nhost: x\r\nx-slow: ").await);
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_is_408() {
+    let app = TestApp::with_limits(impatient()).await;
+    let head =
+        "POST /v1/holds HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{";
+    is_a_timeout(&answer_to(&app, head.as_bytes()).await);
+}
+
+#[tokio::test]
+async fn a_trickle_does_not_buy_time() {
+    let app = TestApp::with_limits(impatient()).await;
+    let stream = TcpStream::connect(app.address).await.unwrap();
+    let (mut read, mut write) = stream.into_split();
+    let trickle = tokio::spawn(async move {
+        let mut tick = tokio::time::interval(Duration::from_millis(20));
+        write.write_all(b"GET /livez HTTP/1.1\r\nx-slow: ").await.unwrap();
+        while write.write_all(b"x").await.is_ok() {
+            tick.tick().await;
+        }
+    });
+    let mut answer = String::new();
+    read.read_to_string(&mut answer).await.unwrap();
+    is_a_timeout(&answer);
+    trickle.abort();
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_without_a_word() {
+    let limits = Limits { idle_timeout: Duration::from_millis(100), ..impatient() };
+    let app = TestApp::with_limits(limits).await;
+    assert_eq!(answer_to(&app, b"").await, "");
+    let answer = answer_to(&app, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("ok\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_stream_is_never_idle() {
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(100),
+        stream_keep_alive: Duration::from_millis(30),
+        ..impatient()
+    };
+    let app = TestApp::with_limits(limits).await;
+    app.admin().post("/v1/offers", crate::app::hall()).await.expect(201);
+    let mut events = Events::open(&app, None).await;
+    // Far longer than the idle timeout, told by the stream's own signs of life.
+    let mut signs = 0;
+    while signs < 12 {
+        signs += usize::from(events.line().await.expect("it goes on") == ":");
+    }
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_to_come_back() {
+    let app = TestApp::with_limits(Limits { max_connections: 1, ..Limits::default() }).await;
+    let mut first = TcpStream::connect(app.address).await.unwrap();
+    first.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    first.read_u8().await.unwrap();
+    let second = answer_to(&app, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(second.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{second}");
+    assert!(second.contains("retry-after: 1\r\n") && second.contains(r#""code":"overloaded""#), "{second}");
+}
+
+#[tokio::test]
+async fn a_request_too_many_is_shed_but_health_is_still_told() {
+    let app = TestApp::with_limits(Limits { max_requests: 0, ..Limits::default() }).await;
+    let shed = app.client().get("/v1/offers").await.expect_problem(503, "overloaded");
+    assert_eq!(shed.header("retry-after"), "1");
+    assert_eq!(shed.json()["retry_after_ms"], 1000);
+    for path in ["/livez", "/readyz", "/metrics"] {
+        app.client().get(path).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_command_too_many_is_shed_before_the_ledger() {
+    let setup = Setup {
+        pipeline: pipeline::Limits { max_in_flight: 0, ..pipeline::Limits::default() },
+        ..Setup::default()
+    };
+    let app = TestApp::with(setup).await;
+    let shed = app.admin().post("/v1/holds", seat("alice", "A-1")).await.expect_problem(503, "overloaded");
+    assert_eq!(shed.header("retry-after"), "1");
+    app.client().get("/v1/offers").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_stream_too_many_is_told_to_come_back() {
+    let app = TestApp::with_limits(Limits { max_streams: 1, ..Limits::default() }).await;
+    app.admin().post("/v1/offers", crate::app::hall()).await.expect(201);
+    let _first = Events::open(&app, None).await;
+    app.client().get("/v1/offers/hall/map/stream").await.expect_problem(503, "overloaded");
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let app = TestApp::with_limits(Limits { idle_timeout: Duration::from_millis(100), ..impatient() }).await;
+    let two = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n";
+    let answers = answer_to(&app, two).await;
+    assert!(answers.find("200 OK").unwrap() < answers.find("404 Not Found").unwrap(), "{answers}");
+}
+
+#[tokio::test]
+async fn an_early_refusal_reaches_a_client_that_is_still_sending() {
+    let app = TestApp::embedded().await;
+    let stream = TcpStream::connect(app.address).await.unwrap();
+    let (mut read, mut write) = stream.into_split();
+    let head = "POST /v1/holds HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000\r\n\r\n";
+    let sending = tokio::spawn(async move {
+        write.write_all(head.as_bytes()).await?;
+        write.write_all(&vec![b' '; 900_000]).await?;
+        Ok::<_, std::io::Error>(write)
+    });
+    let mut answer = String::new();
+    read.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 Payload Too Large\r\n"), "{answer}");
+    drop(sending.await.unwrap());
+}

@@ -1,0 +1,15 @@
+//! The HTTP contract, line by line, against a real listener over the embedded ledger.
+
+mod access;
+mod app;
+mod availability;
+mod bookings;
+mod holds;
+mod hostile;
+mod idempotency;
+mod limits;
+mod map;
+mod offers;
+mod operations;
+mod pages;
+mod shutdown;
