@@ -107,7 +107,7 @@ fn a_hold_granted_twice_is_found_out() {
 fn judge_large(name: &str, units: Vec<u32>, with_versions: bool) {
     let operations =
         std::env::var("HOLDFAST_TEST_HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
-    let (processes, ttl_us, lost_one_in) = (200, 3_000, 0);
+    let (processes, ttl_us, lost_one_in) = (200, 400, 0);
     let history =
         history(&Setting { operations, processes, units, ttl_us, with_versions, lost_one_in, seed: 1 });
     #[expect(clippy::disallowed_methods, reason = "a measurement, not a decision")]
