@@ -1,8 +1,10 @@
 //! Definitions of offers, and the keys of their units.
 
+use std::ops::Range;
+
 use holdfast_domain::{
     Moment, Money, UnitNo,
-    schedule::{Calendar, CalendarDef, Cut, HoursDef, Service, Span, parse_date},
+    schedule::{Calendar, CalendarDef, Cut, HoursDef, Service, parse_date},
     seat_plan::{RowDef, SeatPlan, SectionDef},
 };
 
@@ -126,12 +128,12 @@ fn ask(calendar: &Calendar, service: u16, at: Moment) {
     let cells = calendar.cells(days);
     assert!(starts.iter().all(|start| start.span.units().all(|unit| cells.contains(&unit))));
 
-    let apart =
-        |other: &Span| other.first >= span.first + span.cells || other.first + other.cells <= span.first;
-    let nearest = calendar.nearest_starts(service, span.unit, 3, &apart);
-    assert!(
-        nearest.iter().all(|start| apart(&start.span) && calendar.span(service, start.at) == Ok(start.span))
-    );
+    let taken = span.units();
+    let full =
+        |cells: Range<UnitNo>| (cells.start < taken.end && taken.start < cells.end).then(|| taken.clone());
+    let nearest = calendar.nearest_starts(service, span.unit, Moment::MIN, 3, &full);
+    assert!(nearest.iter().all(|start| full(start.span.units()).is_none()));
+    assert!(nearest.iter().all(|start| calendar.span(service, start.at) == Ok(start.span)));
 }
 
 /// A key finds a cell only if it is that cell's key; every number has a key.

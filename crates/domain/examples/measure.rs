@@ -61,8 +61,12 @@ fn schedule() {
     let monday = Moment::from_s(1_794_816_000);
     let around = calendar.span(0, monday).expect("a start").unit;
     let span = time(|| calendar.span(0, black_box(monday)));
-    let near = time(|| calendar.nearest_starts(0, black_box(around), 3, &|_| true));
-    let none = time(|| calendar.nearest_starts(0, black_box(around), 3, &|_| false));
+    let near = time(|| calendar.nearest_starts(0, black_box(around), Moment::MIN, 3, &|_| None));
+    let none = time(|| {
+        calendar.nearest_starts(0, black_box(around), Moment::MIN, 3, &|cells| {
+            Some(cells.start - 40..cells.end + 40)
+        })
+    });
     let key = time(|| calendar.key(black_box(around)));
     println!("calendar\n  span {span} ns   nearest of many {near} ns   of none {none} ns   key {key} ns");
 }
