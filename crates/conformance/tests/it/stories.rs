@@ -6,13 +6,13 @@ use holdfast_conformance::{
     embedded::Embedded,
     model::Model,
     story::{self, Story},
+    story_start,
     subject::Subject,
 };
 use holdfast_domain::Moment;
 use holdfast_engine::ledger::embedded::Storage;
 
-/// A Sunday evening in Berlin, 2026-11-15T18:00:00Z.
-const START: Moment = Moment::from_s(1_794_765_600);
+const START: Moment = story_start();
 
 fn every_story() -> Vec<Story> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("stories");
