@@ -30,4 +30,4 @@ pub use openapi::json as openapi_json;
 pub use serve::run;
 pub use settings::{KeyHash, Limits, Secret, Settings};
 pub use telemetry::install as install_metrics;
-pub use wire::render;
+pub use wire::{OfferFault, check_offers, render};

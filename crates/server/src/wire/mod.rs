@@ -7,6 +7,7 @@ pub(crate) mod hold;
 pub(crate) mod journal;
 pub(crate) mod map;
 pub(crate) mod offer;
+mod offer_file;
 pub(crate) mod offer_in;
 mod problem;
 pub(crate) mod query;
@@ -17,6 +18,7 @@ pub(crate) mod time;
 use std::fmt;
 
 use bytes::Bytes;
+pub use offer_file::{OfferFault, check_offers};
 pub(crate) use problem::{ProblemShape, problem_json};
 pub use render::render;
 use serde::{Deserialize, Serialize, Serializer};
