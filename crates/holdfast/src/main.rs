@@ -1,1 +1,113 @@
-fn main() {}
+//! The `holdfast` program: reads the command line and hands over to one file a subcommand.
+//!
+//! Nothing here decides about seats. A subcommand reads its settings, does its work through the server's or the
+//! engine's public face, and reports to a person or, with `--json`, to a machine.
+
+#![expect(unreachable_pub, reason = "a program has no outside: `pub` means for its other modules")]
+
+mod bench;
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod export;
+mod failure;
+mod hint;
+mod http;
+mod import;
+mod keys;
+mod load;
+mod machine;
+mod node;
+mod place;
+mod race;
+mod serve;
+mod server_args;
+mod settings;
+mod stop;
+mod term;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    failure::{EXIT_CODES, Exit, Failure},
+    term::Term,
+};
+
+/// Sells each thing once: seats, slots and stock, from one binary with nothing else to install.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Serve(serve::ServeArgs),
+    Race(race::RaceArgs),
+    Bench(bench::BenchArgs),
+    Keys(keys::KeysArgs),
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Doctor(doctor::DoctorArgs),
+    Config(config::ConfigArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+impl Command {
+    fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Demo(args) => demo::run(args),
+            Self::Serve(args) => serve::run(args),
+            Self::Race(args) => race::run(args),
+            Self::Bench(args) => bench::run(args),
+            Self::Keys(args) => keys::run(args),
+            Self::Import(args) => import::run(args),
+            Self::Export(args) => export::run(args),
+            Self::Doctor(args) => doctor::run(args),
+            Self::Config(args) => config::run(args),
+            Self::Completions(args) => completions::run(args),
+        }
+    }
+
+    /// Whether errors, too, are to be read by a machine.
+    fn wants_json(&self) -> bool {
+        match self {
+            Self::Race(args) => args.json,
+            Self::Keys(args) => args.wants_json(),
+            Self::Import(args) => args.json,
+            Self::Doctor(args) => args.json,
+            Self::Config(args) => args.json,
+            Self::Demo(_) | Self::Serve(_) | Self::Bench(_) | Self::Export(_) | Self::Completions(_) => false,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    machine::raise_open_files();
+    match command.run() {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            match command.wants_json() {
+                true => eprintln!("{}", failure.to_json()),
+                false => eprintln!("{}", failure.show(&Term::stderr())),
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -122,11 +122,8 @@ impl Writer {
         refuse_all(round.commands.into_iter(), round.reads, &LedgerError::Unavailable(why.into()));
     }
 
-    /// How long until the next hold expires, for the sweep; nobody else waits for that.
+    /// How long until the next hold expires.
     fn until_due(&self, live: &Live) -> Duration {
-        if self.limits.idle_tidy_slice == 0 {
-            return Duration::MAX;
-        }
         let due = live.books.state.next_due();
         let left_ms = due.map(|due| due.ms_since(self.clock.now()).max(0) as u64);
         left_ms.map_or(Duration::MAX, Duration::from_millis)

@@ -1,0 +1,93 @@
+//! What the demo says: where to look, what to paste, and how the shop is doing.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{buyers::Traffic, offers::CURL_SEAT};
+use crate::{
+    http::Target,
+    term::{self, Term, thousands},
+};
+
+/// The name in the curl line, as holder and as key: changing it makes another buyer with another intention.
+const BUYER: &str = "buyer-1";
+
+pub(super) fn print(target: &Target, key: &str, taken: Option<SocketAddr>) {
+    let term = Term::stdout();
+    println!("\n  {}  {}", term.bold("Holdfast"), term.dim("a shop in memory; it is gone when you stop it"));
+    if let Some(taken) = taken {
+        println!("  {}", term.warn(format!("{taken} is taken, so this one listens on {target}")));
+    }
+    let heading = |text: &str| println!("\n  {}", term.bold(text));
+    let place = |path: &str, what: &str| {
+        println!("    {:<58} {}", term.accent(format!("{target}{path}")), term.dim(what));
+    };
+    heading("Look");
+    place("/docs", "the API, with every call to try");
+    place("/openapi.json", "the same for programs");
+    place("/v1/offers/hall/availability", "160 seats");
+    place("/v1/offers/stadium/availability", "20,480 seats");
+    place("/v1/offers/stadium/map/stream", "every change, as it happens");
+    place(&appointments(), "a calendar in Berlin");
+    place("/v1/offers/flash/availability", "a flash sale of 500");
+    place("/readyz", "whether all is well");
+    place("/metrics", "for Prometheus");
+    heading("Key (admin)");
+    println!("    {key}");
+    heading("Paste this: 201, seat A-12 of the hall is yours for ten minutes");
+    println!("    {}", curl(target, key));
+    println!("\n    {}", term.dim("Again: the same bytes, with Idempotency-Replayed: true."));
+    println!(
+        "    {}",
+        term.dim("With buyer-2 for buyer-1, twice: 409 unit_taken, and seats to take instead.")
+    );
+    heading("Let a thousand people want one seat");
+    println!("    holdfast race --buyers 1000");
+    println!("\n  {}\n", term.dim("Ctrl-C stops it."));
+}
+
+fn appointments() -> String {
+    let now = super::buyers::day_from_now(0);
+    let later = super::buyers::day_from_now(7);
+    format!("/v1/offers/dr-lee/availability?service=consult&from={now}&to={later}")
+}
+
+fn curl(target: &Target, key: &str) -> String {
+    let body = json!({"holder": BUYER, "lines": [{"offer": "hall", "unit": CURL_SEAT}]});
+    format!(
+        "curl -i -X POST {target}/v1/holds -H 'Authorization: Bearer {key}' -H 'Idempotency-Key: {BUYER}' \
+         -H 'Content-Type: application/json' -d '{body}'"
+    )
+}
+
+/// Keeps one line up to date on a terminal until the demo ends.
+pub(super) async fn follow(traffic: &Arc<Traffic>, shutdown: &CancellationToken) {
+    let spinner = term::spinner("the doors are open");
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    while shutdown.run_until_cancelled(tick.tick()).await.is_some() {
+        spinner.set_message(figures(traffic));
+    }
+    spinner.finish_and_clear();
+}
+
+fn figures(traffic: &Traffic) -> String {
+    let count = |counter: &std::sync::atomic::AtomicU64| thousands(counter.load(Relaxed));
+    format!(
+        "live buyers: {} held · {} booked · {} refused · {} cancelled",
+        count(&traffic.held),
+        count(&traffic.booked),
+        count(&traffic.refused),
+        count(&traffic.cancelled)
+    )
+}
+
+pub(super) fn farewell(traffic: &Traffic) {
+    let term = Term::stdout();
+    println!("  {} {}\n", term.good("Closed."), term.dim(figures(traffic)));
+}

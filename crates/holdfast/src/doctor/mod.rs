@@ -1,0 +1,93 @@
+//! `holdfast doctor`: what would hurt, before it hurts.
+//!
+//! Each check looks at one thing and gives a [`Finding`]: what is so, whether that is well, and what to change if
+//! not. Checks only look; they leave the folder as they found it and may run beside a server.
+
+mod checks;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    failure::{Exit, Failure},
+    settings::{Flags, Settings},
+    term::Term,
+};
+
+/// Look for what is wrong with the machine, the settings and the data folder, and say what to change
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    settings: Flags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Health {
+    Well,
+    /// Works, and could work better.
+    Doubtful,
+    /// Does not work, or will not keep its promises.
+    Ill,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Finding {
+    check: &'static str,
+    health: Health,
+    found: String,
+    /// What to change; empty where all is well.
+    advice: String,
+}
+
+impl Finding {
+    fn well(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, health: Health::Well, found: found.into(), advice: String::new() }
+    }
+
+    fn doubtful(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { check, health: Health::Doubtful, found: found.into(), advice: advice.into() }
+    }
+
+    fn ill(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { check, health: Health::Ill, found: found.into(), advice: advice.into() }
+    }
+}
+
+pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
+    let raw = args.settings.gather()?;
+    let settings = Settings::check(&raw)?;
+    let findings = checks::all(&settings, &raw.strangers);
+    let ill = findings.iter().filter(|finding| finding.health == Health::Ill).count();
+    match args.json {
+        true => println!("{:#}", json!({"ok": ill == 0, "findings": findings})),
+        false => show(&findings, ill),
+    }
+    Ok(if ill == 0 { Exit::Done } else { Exit::CheckFailed })
+}
+
+fn show(findings: &[Finding], ill: usize) {
+    let term = Term::stdout();
+    println!();
+    for finding in findings {
+        let mark = match finding.health {
+            Health::Well => term.good("✓"),
+            Health::Doubtful => term.warn("!"),
+            Health::Ill => term.bad("✗"),
+        };
+        println!("  {mark} {:<18} {}", finding.check, finding.found);
+        if !finding.advice.is_empty() {
+            println!("    {:<18} {} {}", "", term.accent("→"), finding.advice);
+        }
+    }
+    let verdict = match ill {
+        0 => term.good("nothing is wrong"),
+        1 => term.bad("one thing is wrong"),
+        _ => term.bad(format!("{ill} things are wrong")),
+    };
+    println!("\n  {verdict}\n");
+}

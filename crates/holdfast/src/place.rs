@@ -1,0 +1,65 @@
+//! Where `import` and `export` work: a running server, or a data folder that no server is running on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use holdfast_engine::mint;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    failure::Failure,
+    http::{Target, api::Api},
+    node::Node,
+    serve,
+    server_args::ServerArgs,
+    settings::{Flags, Settings},
+};
+
+#[derive(Debug, Clone, Args)]
+pub struct PlaceArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Work on this data folder instead of a running server
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    data: Option<PathBuf>,
+}
+
+impl PlaceArgs {
+    /// Does `work` through the API of the place.
+    pub fn work<T>(&self, work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>) -> Result<T, Failure> {
+        match &self.data {
+            Some(folder) => {
+                let given = [("data", folder.display().to_string())].into();
+                let settings = Settings::check(&Flags { config: None, given }.gather()?)?;
+                serve::runtime(&settings)?.block_on(beside_own_server(&settings, work))
+            }
+            None => {
+                let mut api = self.server.access()?.api();
+                let settings = Settings::check(&Flags::default().gather()?)?;
+                serve::runtime(&settings)?.block_on(work(&mut api))
+            }
+        }
+    }
+}
+
+/// Serves the folder on a free port of this machine, to ourselves alone, for as long as the work takes.
+async fn beside_own_server<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let key = format!("{:032x}", mint::random_bits());
+    let node = Node::on_disk(&settings.clone().with_admin_key(&key))?;
+    let listening = TcpListener::bind("127.0.0.1:0").await;
+    let no_port =
+        |fault| Failure::broken("this machine gives no port", "check its network settings").because(fault);
+    let listener = listening.map_err(no_port)?;
+    let address = listener.local_addr().map_err(no_port)?;
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn(node.run(listener, shutdown.clone()));
+    let worked = work(&mut Api::new(Target::from(address), Some(key))).await;
+    shutdown.cancel();
+    // A server that panicked has said so; what matters to the caller is the work.
+    let _ = serving.await;
+    worked
+}

@@ -1,0 +1,156 @@
+//! What people see: tables, colours and progress. Colour only on a terminal that wants it (`NO_COLOR` and
+//! `TERM=dumb` are respected); progress only on standard error, so that standard output stays clean to pipe.
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+    time::Duration,
+};
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// One line under the headings, and air.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+#[derive(Debug, Clone, Copy)]
+pub struct Term {
+    colour: bool,
+}
+
+impl Term {
+    pub fn stdout() -> Self {
+        Self { colour: wants_colour(io::stdout().is_terminal()) }
+    }
+
+    pub fn stderr() -> Self {
+        Self { colour: wants_colour(io::stderr().is_terminal()) }
+    }
+
+    pub fn is_coloured(&self) -> bool {
+        self.colour
+    }
+
+    pub fn good(&self, text: impl AsRef<str>) -> String {
+        self.paint("32", text.as_ref())
+    }
+
+    pub fn bad(&self, text: impl AsRef<str>) -> String {
+        self.paint("1;31", text.as_ref())
+    }
+
+    pub fn warn(&self, text: impl AsRef<str>) -> String {
+        self.paint("33", text.as_ref())
+    }
+
+    pub fn accent(&self, text: impl AsRef<str>) -> String {
+        self.paint("36", text.as_ref())
+    }
+
+    pub fn bold(&self, text: impl AsRef<str>) -> String {
+        self.paint("1", text.as_ref())
+    }
+
+    pub fn dim(&self, text: impl AsRef<str>) -> String {
+        self.paint("2", text.as_ref())
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// A table with these headings, fitted to the terminal.
+    pub fn table(&self, headings: &[&str]) -> Table {
+        let heading = |text: &&str| match self.colour {
+            true => Cell::new(text).add_attribute(Attribute::Bold),
+            false => Cell::new(text),
+        };
+        let mut table = Table::new();
+        table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(headings.iter().map(heading));
+        if !self.colour {
+            table.force_no_tty();
+        }
+        table
+    }
+}
+
+/// Numbers line up at their last digit.
+pub fn number(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn wants_colour(is_terminal: bool) -> bool {
+    let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    is_terminal && !refused && env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// A bar over `steps` known steps.
+pub fn progress(steps: u64, what: &'static str) -> ProgressBar {
+    shown(ProgressBar::new(steps), "  {msg} {wide_bar:.cyan/dim} {pos}/{len} {eta}", what)
+}
+
+/// A spinner for work of unknown length.
+pub fn spinner(what: &'static str) -> ProgressBar {
+    let bar = shown(ProgressBar::new_spinner(), "  {spinner} {msg}", what);
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+fn shown(bar: ProgressBar, style: &str, what: &'static str) -> ProgressBar {
+    // indicatif hides itself when standard error is no terminal.
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    bar.set_style(ProgressStyle::with_template(style).expect("the templates are ours and valid"));
+    bar.set_message(what);
+    bar
+}
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration as people read latencies: `870 µs`, `12.3 ms`, `1.40 s`.
+pub fn latency(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us} µs"),
+        1_000..1_000_000 => format!("{:.1} ms", us as f64 / 1e3),
+        _ => format!("{:.2} s", us as f64 / 1e6),
+    }
+}
+
+/// A size in bytes as people read sizes: `512 B`, `7.6 kB`, `48.0 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!([0, 999, 1000, 1234567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([870, 12_340, 1_400_000].map(latency), ["870 µs", "12.3 ms", "1.40 s"]);
+        assert_eq!([512, 7_600, 48_000_000].map(size), ["512 B", "7.6 kB", "48.0 MB"]);
+    }
+
+    #[test]
+    fn plain_where_colour_is_not_wanted() {
+        assert_eq!(Term { colour: false }.bad("no"), "no");
+        assert_eq!(Term { colour: true }.bad("no"), "\x1b[1;31mno\x1b[0m");
+    }
+}
