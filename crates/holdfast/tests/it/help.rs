@@ -1,0 +1,38 @@
+use crate::support::run;
+
+const COMMANDS: &[&str] =
+    &["demo", "serve", "race", "bench", "keys", "import", "export", "doctor", "config", "completions"];
+
+#[test]
+fn every_command_is_listed_and_explains_itself() {
+    let help = run(&["--help"]).expect(0).out;
+    for command in COMMANDS {
+        assert!(help.contains(&format!("  {command} ")), "{command} is not in --help");
+        let own = run(&[command, "--help"]).expect(0).out;
+        assert!(own.contains("Usage: holdfast"), "{own}");
+    }
+}
+
+#[test]
+fn exit_codes_are_documented() {
+    let help = run(&["--help"]).expect(0).out;
+    for line in
+        ["0  done", "1  the check ran and failed", "2  the flags", "3  out of reach", "4  the server refused"]
+    {
+        assert!(help.contains(line), "{help}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    run(&["sell"]).expect(2);
+    run(&["race", "--buyers", "0"]).expect(2);
+    run(&["serve", "--lisen", "x"]).expect(2);
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(run(&["completions", shell]).expect(0).out.contains("holdfast"));
+    }
+}

@@ -1,0 +1,77 @@
+use crate::support::{KEY, Server, file, folder, run, text};
+
+const PLAN: &str =
+    "section,category,price,row,seats\nStalls,A,4500,A,20\nStalls,A,4500,B,18\nBox,B,9000,X,4\n";
+
+#[test]
+fn a_plan_is_previewed_imported_and_exported_again() {
+    let folder = folder();
+    let server = Server::on(&folder.path().join("data"));
+    let plan = file(&folder, "plan.csv", PLAN);
+    let place = ["--url", &server.url, "--key", KEY];
+    let import = ["import", &plan, "--offer", "opera", "--name", "At the opera"];
+    let preview = run(&[&import[..], &["--dry-run"]].concat()).expect(0).out;
+    assert!(
+        preview.contains("Stalls") && preview.contains("45.00 EUR") && preview.contains("42 seats"),
+        "{preview}"
+    );
+    assert_eq!(server.get("/v1/offers/opera").status, 404, "a dry run puts nothing on sale");
+
+    run(&[&import[..], &place].concat()).expect(0);
+    let offer = server.get("/v1/offers/opera").json();
+    assert_eq!(
+        (offer["name"].as_str(), offer["counts"]["capacity"].as_u64()),
+        (Some("At the opera"), Some(42))
+    );
+    let sheet = run(&[&["export", "offers", "--offer", "opera", "--format", "csv"], &place[..]].concat())
+        .expect(0)
+        .out;
+    assert_eq!(sheet, PLAN);
+    let twice = run(&[&import[..], &place].concat()).expect(4);
+    assert!(twice.err.contains("offer_exists") && twice.err.contains("--offer"), "{}", twice.err);
+}
+
+#[test]
+fn every_fault_is_reported_with_its_line() {
+    let folder = folder();
+    let text = "section,category,price,row,seats\nStalls,A,4500,A,0\nStalls,A,45.00,B,20\nStalls,A,4500,C\n";
+    let plan = file(&folder, "plan.csv", text);
+    let wrong = run(&["import", &plan, "--offer", "opera", "--dry-run"]).expect(2).err;
+    for part in [
+        "plan.csv:2: seats must be 1 to 10000",
+        "plan.csv:3: price is in minor units",
+        "plan.csv:4: has 4 fields",
+    ] {
+        assert!(wrong.contains(part), "{wrong}");
+    }
+    let plan = file(&folder, "plan.json", "{\n  \"id\": \"a\",\n  \"nane\": \"A\"\n}");
+    let wrong = run(&["import", &plan, "--dry-run"]).expect(2).err;
+    assert!(wrong.contains("plan.json:3:") && wrong.contains("nane"), "{wrong}");
+    let wrong = run(&["import", &plan, "--offer", "opera", "--format", "csv"]).expect(2).err;
+    assert!(wrong.contains("plan.json:1: there is no column \"{\""), "{wrong}");
+}
+
+#[test]
+fn offers_travel_from_folder_to_folder_without_a_server() {
+    let folder = folder();
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    let plan = file(&folder, "stock.csv", "key,capacity,price\nGA,500,3000\n");
+    run(&["import", &plan, "--offer", "fest", "--data", text(&one)]).expect(0);
+    let exported = folder.path().join("offers.json");
+    run(&["export", "offers", "--data", text(&one), "--output", text(&exported)]).expect(0);
+    run(&["import", text(&exported), "--data", text(&other), "--json"]).expect(0);
+    let journal = run(&["export", "journal", "--data", text(&other)]).expect(0).json();
+    assert_eq!(journal[0]["kind"], "offer_created");
+}
+
+#[test]
+fn a_folder_that_is_served_is_not_touched_from_beside() {
+    let folder = folder();
+    let server = Server::on(folder.path());
+    let refused = run(&["export", "offers", "--data", text(folder.path())]).expect(3);
+    assert!(
+        refused.err.contains(&server.pid().to_string()) && refused.err.contains("--url"),
+        "{}",
+        refused.err
+    );
+}

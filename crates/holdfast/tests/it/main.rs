@@ -1,0 +1,12 @@
+//! The program as people run it: the real binary, real processes, real files. Each file tells one part of the story;
+//! `support` starts and stops things. Nothing here sleeps: a server says when it listens, a process when it ends.
+
+mod demo;
+mod doctor;
+mod help;
+mod import;
+mod keys;
+mod race;
+mod serve;
+mod settings;
+mod support;

@@ -1,0 +1,48 @@
+use crate::support::{KEY, Server, folder, run};
+
+#[test]
+fn exactly_one_of_two_hundred_wins() {
+    let folder = folder();
+    let server = Server::on(folder.path()).with_hall();
+    let race = ["race", "--url", &server.url, "--key", KEY, "--buyers", "200", "--json"];
+    let result = run(&race).expect(0).json();
+    assert_eq!((result["won"].as_u64(), result["refused"].as_u64()), (Some(1), Some(199)));
+    assert_eq!((result["unknown"].as_u64(), result["errors"].as_u64()), (Some(0), Some(0)));
+    assert_eq!((result["double_bookings"].as_u64(), result["ok"].as_bool()), (Some(0), Some(true)));
+    assert_eq!(result["unit"], "A-20", "without --unit the last free seat is raced for");
+    let seat = server.get("/v1/offers/hall/availability").json()["units"][19]["state"].clone();
+    assert_eq!(seat, "held");
+}
+
+#[test]
+fn nobody_wins_a_seat_that_is_taken() {
+    let folder = folder();
+    let server = Server::on(folder.path()).with_hall();
+    server.hold("alice", "A-1");
+    let race =
+        ["race", "--url", &server.url, "--key", KEY, "--offer", "hall", "--unit", "A-1", "--buyers", "20"];
+    let result = run(&race).expect(1);
+    assert!(result.out.contains("nobody won") && result.out.contains("was held before"), "{}", result.out);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_to_do() {
+    let folder = folder();
+    let server = Server::on(folder.path()).with_hall();
+    let race = |arguments: &[&str]| run(&[&["race", "--url", &server.url, "--key", KEY], arguments].concat());
+    assert!(race(&["--offer", "opera"]).expect(2).err.contains("choose one of hall"));
+    assert!(race(&["--offer", "hall", "--unit", "Z-1"]).expect(2).err.contains("no unit"));
+    let nobody = run(&["race", "--url", "http://127.0.0.1:1"]).expect(3);
+    assert!(nobody.err.contains("holdfast demo"), "{}", nobody.err);
+    assert!(run(&["race", "--url", "https://a"]).expect(2).err.contains("https"));
+}
+
+#[test]
+fn without_a_key_that_may_read_the_journal_nothing_is_claimed_about_it() {
+    let folder = folder();
+    let server = Server::on(folder.path()).with_hall();
+    let data = crate::support::text(folder.path());
+    let seller = run(&["keys", "create", "--role", "seller", "--data", data]).expect(0).out;
+    let race = ["race", "--url", &server.url, "--key", seller.trim(), "--buyers", "5", "--json"];
+    assert!(run(&race).expect(0).json()["double_bookings"].is_null());
+}

@@ -1,0 +1,54 @@
+use crate::support::{done, file, folder, holdfast, run};
+
+#[test]
+fn flags_beat_variables_beat_the_file() {
+    let folder = folder();
+    let path = file(&folder, "holdfast.toml", "max_page = 1\nmax_lag = 3\n");
+    let wrong = run(&["config", "--config", &path]).expect(2);
+    assert!(wrong.err.contains("holdfast.toml:2: there is no setting \"max_lag\""), "{}", wrong.err);
+
+    let path = file(&folder, "holdfast.toml", "max_page = 1\nmax_batch = 1\nthreads = 1\n");
+    let mut command = holdfast(&["config", "--json", "--config", &path, "--threads", "3"]);
+    command
+        .env("HOLDFAST_THREADS", "2")
+        .env("HOLDFAST_MAX_BATCH", "2")
+        .env("HOLDFAST_ADMIN_KEY", "secret-word");
+    let shown = done(command.output().unwrap()).expect(0);
+    let settings = &shown.json()["settings"];
+    assert_eq!(settings["threads"]["from"], "--threads");
+    assert_eq!(
+        (settings["max_batch"]["value"].as_str(), settings["max_batch"]["from"].as_str()),
+        (Some("2"), Some("HOLDFAST_MAX_BATCH"))
+    );
+    assert!(settings["max_page"]["from"].as_str().unwrap().ends_with("holdfast.toml:1"));
+    assert_eq!(settings["deadline"]["from"], "default");
+    assert!(!shown.out.contains("secret-word"), "a secret is never shown");
+}
+
+#[test]
+fn the_default_file_is_a_file_that_works() {
+    let folder = folder();
+    let default = run(&["config", "--default"]).expect(0).out;
+    let path = file(&folder, "holdfast.toml", &default);
+    run(&["config", "--config", &path]).expect(0);
+}
+
+#[test]
+fn all_faults_are_reported_together_with_what_to_do() {
+    let wrong = run(&["serve", "--listen", "nowhere", "--max-batch", "0", "--deadline", "5"]).expect(2);
+    for part in ["listen = \"nowhere\" (--listen)", "max_batch = \"0\"", "deadline = \"5\"", "next:"] {
+        assert!(wrong.err.contains(part), "{}", wrong.err);
+    }
+}
+
+#[test]
+fn a_public_address_without_a_key_is_refused_with_the_reason() {
+    let refused = run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
+    assert!(refused.err.contains("can be reached from other machines"), "{}", refused.err);
+    assert!(refused.err.contains("HOLDFAST_ADMIN_KEY"), "{}", refused.err);
+}
+
+#[test]
+fn a_strategy_that_does_not_exist_is_refused() {
+    assert!(run(&["serve", "--strategy", "naive"]).expect(2).err.contains("strategy"));
+}
