@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use bytes::Bytes;
 use holdfast_domain::Moment;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -225,22 +225,26 @@ fn payload(from: &Connection, row: i64) -> rusqlite::Result<Vec<u8>> {
     from.prepare_cached("SELECT payload FROM answers_new WHERE id = ?1")?.query_row([row], |row| row.get(0))
 }
 
+const FILED: &str = "SELECT scope, key, fingerprint, status, body, at_ms, seq FROM answers";
+
+const FIND: &str = "SELECT scope, key, fingerprint, status, body, at_ms, seq FROM answers
+                    WHERE digest = ?1 AND key = ?2 AND scope = ?3";
+
 fn find_filed(from: &Connection, digest: i64, key: &IdempotencyKey) -> rusqlite::Result<Option<Reply>> {
-    let mut select = from.prepare_cached(
-        "SELECT scope, key, fingerprint, status, body, at_ms, seq FROM answers
-         WHERE digest = ?1 AND key = ?2 AND scope = ?3",
-    )?;
-    let found = select.query_row((digest, &key.key, &key.scope), |row| {
-        Ok(Kept {
-            scope: row.get(0)?,
-            key: row.get(1)?,
-            fingerprint: row.get(2)?,
-            answer: Answer { status: row.get(3)?, body: Bytes::from(row.get::<_, Vec<u8>>(4)?) },
-            at: Moment::from_ms(row.get(5)?),
-            seq: row.get(6)?,
-        })
-    });
-    Ok(found.optional()?.map(|kept| kept.reply(key)))
+    let mut select = from.prepare_cached(FIND)?;
+    let found = select.query_row((digest, &key.key, &key.scope), kept).optional()?;
+    Ok(found.map(|kept| kept.reply(key)))
+}
+
+fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
+    Ok(Kept {
+        scope: row.get(0)?,
+        key: row.get(1)?,
+        fingerprint: row.get(2)?,
+        answer: Answer { status: row.get(3)?, body: Bytes::from(row.get::<_, Vec<u8>>(4)?) },
+        at: Moment::from_ms(row.get(5)?),
+        seq: row.get(6)?,
+    })
 }
 
 fn file_row(to: &Connection, row: i64, all: &[Kept]) -> rusqlite::Result<()> {
@@ -254,6 +258,20 @@ fn file_row(to: &Connection, row: i64, all: &[Kept]) -> rusqlite::Result<()> {
         insert.execute((digest(scope, key), scope, key, fingerprint, answer.status, body, at.ms(), seq))?;
     }
     to.prepare_cached("DELETE FROM answers_new WHERE id = ?1")?.execute([row]).map(drop)
+}
+
+/// Shows every answer there is to `each`.
+pub(super) fn each(from: &Connection, mut each: impl FnMut(&Kept)) -> Result<(), StoreError> {
+    let doing = StoreError::while_("reading the answers");
+    let mut select = from.prepare(&format!("{FILED} ORDER BY id")).map_err(doing)?;
+    let filed = select.query_map([], kept).map_err(doing)?;
+    for kept in filed {
+        each(&kept.map_err(doing)?);
+    }
+    for row in unfiled_rows(from).map_err(doing)? {
+        load(from, row)?.iter().for_each(&mut each);
+    }
+    Ok(())
 }
 
 /// Drops at most `limit` answers given before `horizon`, the oldest first; says how many went.

@@ -14,6 +14,8 @@ pub enum StoreError {
     InUse { dir: PathBuf, owner: Option<u32> },
     #[error("cannot use the folder {}: {source}; check that it exists and may be written to", dir.display())]
     Folder { dir: PathBuf, source: io::Error },
+    #[error("there are no books in {}: {source}; name the folder that `holdfast serve --data` was given", dir.display())]
+    NoBooks { dir: PathBuf, source: io::Error },
     #[error("SQLite {found} has a bug that can corrupt the books; build with 3.51.3 or newer")]
     OldSqlite { found: &'static str },
     #[error("the books have format {found}, this program knows up to {known}; use the newer program")]
@@ -24,6 +26,12 @@ pub enum StoreError {
     Disk { doing: &'static str, source: rusqlite::Error },
     #[error("SQLite failed while {doing}: {source}; run `holdfast doctor`")]
     Sqlite { doing: &'static str, source: rusqlite::Error },
+    #[error(
+        "the books are being read by somebody who does not finish; close other programs that have the file open"
+    )]
+    Busy,
+    #[error("deciding a command failed halfway; the books were read anew from disk; please report this")]
+    Bug,
     #[error("the books are damaged: {0}; run `holdfast verify`, then restore a backup")]
     Corrupt(String),
 }

@@ -4,7 +4,7 @@
 //! entry, so any row can be checked from the one before it, and nothing before a row can change unnoticed.
 
 use holdfast_domain::{Actor, Entry, Event, Moment};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -81,21 +81,21 @@ pub(super) struct Batch {
 impl Batch {
     /// The row that holds entry `seq`, if it has been written.
     pub(super) fn holding(from: &Connection, seq: u64) -> rusqlite::Result<Option<Self>> {
-        let mut select = from.prepare_cached(
-            "SELECT first_seq, last_seq, payload, hash FROM batches
-             WHERE first_seq <= ?1 ORDER BY first_seq DESC LIMIT 1",
-        )?;
-        let row = select
-            .query_row([seq], |row| {
-                Ok(Self {
-                    first_seq: row.get(0)?,
-                    last_seq: row.get(1)?,
-                    payload: row.get(2)?,
-                    hash: row.get(3)?,
-                })
-            })
-            .optional()?;
+        let sql = "SELECT first_seq, last_seq, payload, hash FROM batches
+                   WHERE first_seq <= ?1 ORDER BY first_seq DESC LIMIT 1";
+        let row = from.prepare_cached(sql)?.query_row([seq], Self::read).optional()?;
         Ok(row.filter(|batch| seq <= batch.last_seq))
+    }
+
+    /// The first row that begins after entry `seq`. If one was taken out of the journal, it is a later one.
+    fn after(from: &Connection, seq: u64) -> rusqlite::Result<Option<Self>> {
+        let sql = "SELECT first_seq, last_seq, payload, hash FROM batches
+                   WHERE first_seq > ?1 ORDER BY first_seq LIMIT 1";
+        from.prepare_cached(sql)?.query_row([seq], Self::read).optional()
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { first_seq: row.get(0)?, last_seq: row.get(1)?, payload: row.get(2)?, hash: row.get(3)? })
     }
 
     /// The bytes of each entry.
@@ -125,8 +125,7 @@ impl<'a> Replay<'a> {
     /// Hands the entries of the next row to `each`, after the row has been checked; false at the end.
     pub(super) fn next(&mut self, mut each: impl FnMut(Entry, Hash)) -> Result<bool, StoreError> {
         let doing = "reading the journal";
-        let Some(batch) = Batch::holding(self.from, self.at.seq + 1).map_err(StoreError::while_(doing))?
-        else {
+        let Some(batch) = Batch::after(self.from, self.at.seq).map_err(StoreError::while_(doing))? else {
             return Ok(false);
         };
         let (entries, head) = self.check(&batch)?;
@@ -136,7 +135,8 @@ impl<'a> Replay<'a> {
     }
 
     fn check(&mut self, batch: &Batch) -> Result<(Vec<(Entry, Hash)>, Link), StoreError> {
-        let mut entries = Vec::with_capacity((batch.last_seq - batch.first_seq + 1).min(4096) as usize);
+        let mut entries =
+            Vec::with_capacity(batch.last_seq.saturating_sub(batch.first_seq).min(4096) as usize + 1);
         let mut at = self.at;
         let corrupt =
             |seq, what: &dyn std::fmt::Display| StoreError::Corrupt(format!("journal entry {seq}: {what}"));

@@ -6,7 +6,9 @@
 use rusqlite::Connection;
 
 use super::{
+    Limits,
     answers::Answers,
+    checkpoint,
     error::StoreError,
     recovery::{Books, recover},
     store::Place,
@@ -20,15 +22,19 @@ pub(super) struct Live {
     pub(super) answers: Answers,
     pub(super) tables: Tables,
     pub(super) snapshots: Snapshots,
+    /// The last entry that the checkpoint this was loaded from covers.
+    pub(super) checkpointed: u64,
 }
 
 impl Live {
-    pub(super) fn load(place: &Place) -> Result<Self, StoreError> {
-        let connection = place.writer()?;
+    pub(super) fn load(place: &Place, limits: &Limits) -> Result<Self, StoreError> {
+        let connection = place.owner(limits.max_file_bytes)?;
         let books = recover(&connection)?;
         let answers = Answers::open(&connection)?;
         let tables = Tables::open(&connection, books.head)?;
-        Ok(Self { connection, books, answers, tables, snapshots: Snapshots::default() })
+        let checkpointed =
+            checkpoint::newest(&connection).map_err(StoreError::while_("looking for checkpoints"))?;
+        Ok(Self { connection, books, answers, tables, snapshots: Snapshots::default(), checkpointed })
     }
 
     /// Entries that the tables do not show yet.

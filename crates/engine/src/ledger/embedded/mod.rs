@@ -14,6 +14,7 @@
 mod answers;
 mod batch;
 mod changes;
+mod checkpoint;
 pub mod codec;
 mod error;
 mod journal;
@@ -28,6 +29,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+pub mod verify;
 mod views;
 mod writer;
 
@@ -51,7 +53,7 @@ use self::{
     store::{FolderLock, Place},
     writer::{Shared, Status, Writer},
 };
-pub use self::{error::StoreError, store::Storage};
+pub use self::{error::StoreError, store::Storage, verify::verify};
 use super::{
     BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
     LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,
@@ -107,6 +109,10 @@ pub struct Limits {
     pub max_unfiled_answers: usize,
     /// How long the answers to idempotency keys are kept.
     pub answers_kept: Duration,
+    /// Journal entries from one checkpoint to the next; `None` for no checkpoints.
+    pub checkpoint_every: Option<u64>,
+    /// The most that the file may grow to; beyond it the ledger answers as it does when the disk is full.
+    pub max_file_bytes: Option<u64>,
     /// Batches of changes that a slow listener may be behind before it loses some.
     pub change_backlog: usize,
     /// Rows on one page of a list, whatever is asked for.
@@ -126,6 +132,8 @@ impl Default for Limits {
             max_tables_lag: 500_000,
             max_unfiled_answers: 200_000,
             answers_kept: Duration::from_secs(7 * 24 * 3600),
+            checkpoint_every: Some(1_000_000),
+            max_file_bytes: None,
             change_backlog: 1024,
             max_page: 1000,
         }
@@ -149,7 +157,7 @@ impl EmbeddedLedger {
     pub fn open(settings: Settings) -> Result<Self, StoreError> {
         let Settings { storage, clock, render, limits } = settings;
         let (place, lock) = Place::claim(&storage)?;
-        let live = Live::load(&place)?;
+        let live = Live::load(&place, &limits)?;
         let reader = Arc::new(Mutex::new(place.reader()?));
         let bounds =
             Bounds { urgent: limits.urgent_queue, ordinary: limits.ordinary_queue, reads: limits.read_queue };

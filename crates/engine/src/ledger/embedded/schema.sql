@@ -51,14 +51,13 @@ CREATE TABLE api_keys (
 ) WITHOUT ROWID;
 
 -- The state at one point of the journal, in chunks, so that a start need not fold it from the beginning.
+-- The row here is written last, with the last chunk.
 CREATE TABLE checkpoints (
-    seq      INTEGER PRIMARY KEY,
-    hash     BLOB NOT NULL,
-    at_ms    INTEGER NOT NULL,
-    chunks   INTEGER NOT NULL,
-    digest   BLOB NOT NULL,
-    -- Unset until every chunk is there.
-    complete INTEGER NOT NULL DEFAULT 0 CHECK (complete IN (0, 1))
+    seq    INTEGER PRIMARY KEY,
+    hash   BLOB NOT NULL,
+    at_ms  INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    digest BLOB NOT NULL
 ) STRICT;
 CREATE TABLE checkpoint_chunks (
     seq     INTEGER NOT NULL,

@@ -60,6 +60,15 @@ impl Place {
         Self::File(dir.join(FILE))
     }
 
+    /// The same, which must be there already.
+    pub(super) fn existing(dir: &Path) -> Result<Self, StoreError> {
+        let file = dir.join(FILE);
+        match file.metadata() {
+            Ok(_) => Ok(Self::File(file)),
+            Err(source) => Err(StoreError::NoBooks { dir: dir.to_owned(), source }),
+        }
+    }
+
     fn fresh_memory() -> Self {
         static NAMES: AtomicU64 = AtomicU64::new(0);
         let name = NAMES.fetch_add(1, Ordering::Relaxed);
@@ -78,6 +87,18 @@ impl Place {
         };
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    }
+
+    /// The writer's own connection: everything committed is settled, and the file is kept within `max_bytes`.
+    pub(super) fn owner(&self, max_bytes: Option<u64>) -> Result<Connection, StoreError> {
+        let connection = self.writer()?;
+        if self.is_file() {
+            settle(&connection)?;
+        }
+        if let Some(max_bytes) = max_bytes {
+            limit(&connection, max_bytes).map_err(StoreError::while_("limiting the size of the file"))?;
+        }
         Ok(connection)
     }
 
@@ -137,11 +158,39 @@ pub(super) fn unhurried<T>(
     worked.map_err(Setback::RolledBack)
 }
 
+/// Brings everything that was ever committed home into the file, and waits until it is there.
+///
+/// After a failed flush, or a process that died before its own, some of the log may be in the system's memory
+/// only, and a later flush need not notice. Copying all of it anew settles the matter.
+pub(super) fn settle(connection: &Connection) -> Result<(), StoreError> {
+    let settled = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    match settled.map_err(StoreError::while_("settling the books"))? {
+        0 => Ok(()),
+        _ => Err(StoreError::Busy),
+    }
+}
+
+/// Whether a commit can be had at all: one that needs room, and one that gives it back.
+pub(super) fn probe(connection: &Connection) -> Result<(), StoreError> {
+    let run = |sql| connection.execute_batch(sql).map_err(StoreError::while_("trying to write"));
+    let tried = run("BEGIN IMMEDIATE; INSERT OR REPLACE INTO meta VALUES ('probe', zeroblob(65536)); COMMIT")
+        .and_then(|()| run("DELETE FROM meta WHERE name = 'probe'"));
+    if tried.is_err() && !connection.is_autocommit() {
+        run("ROLLBACK")?;
+    }
+    tried
+}
+
 fn check_sqlite() -> Result<(), StoreError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(StoreError::OldSqlite { found: rusqlite::version() });
     }
     Ok(())
+}
+
+fn limit(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
+    let page: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    connection.pragma_update_and_check(None, "max_page_count", (max_bytes / page).max(1), |_| Ok(()))
 }
 
 fn create_schema(connection: &mut Connection) -> Result<(), StoreError> {

@@ -12,11 +12,11 @@ use holdfast_domain::Moment;
 
 use super::{
     Limits, answers,
-    batch::unavailable,
+    checkpoint::{Checkpoints, Image},
     error::StoreError,
     instant_now,
     live::Live,
-    store::{Setback, unhurried},
+    store::{Place, Setback, unhurried},
 };
 use crate::ledger::LedgerError;
 
@@ -25,6 +25,8 @@ const CLEANING_EVERY: Duration = Duration::from_secs(60);
 const CLEANING_SLICE: usize = 256;
 /// How long upkeep rests after a setback.
 const REST: Duration = Duration::from_secs(1);
+/// Entries since the last checkpoint that make one worth writing before leaving.
+const WORTH_A_CHECKPOINT: u64 = 50_000;
 /// No arrival for so long is idleness.
 const IDLE_AFTER: Duration = Duration::from_millis(2);
 /// Between batches, one part in so many of the time is upkeep's.
@@ -35,12 +37,42 @@ const LOOK_EVERY: u64 = 16;
 #[derive(Debug)]
 pub(super) struct Upkeep {
     limits: Limits,
-    rests_until: Option<Instant>,
+    tables: Task,
+    answers: Task,
+    checkpointing: Task,
+    cleaning: Task,
     /// From when on a slice between two batches is within upkeep's share.
     next_turn: Instant,
     next_cleaning: Instant,
-    /// What stopped the last slice.
-    pub(super) trouble: Option<String>,
+    checkpoints: Checkpoints,
+}
+
+/// One kind of upkeep, which may be in trouble while the others go on.
+#[derive(Debug, Default)]
+struct Task {
+    rests_until: Option<Instant>,
+    /// What stopped its last slice.
+    trouble: Option<String>,
+}
+
+impl Task {
+    fn rests(&self) -> bool {
+        self.rests_until.is_some_and(|rested| instant_now() < rested)
+    }
+
+    /// Takes note of how a slice went. An error means that the connection is lost.
+    fn note(&mut self, result: Result<(), Setback>) -> Result<(), StoreError> {
+        match result {
+            Ok(()) => *self = Self::default(),
+            Err(Setback::RolledBack(why)) => {
+                tracing::warn!(error = %why, "upkeep rests for a moment");
+                self.trouble = Some(why.to_string());
+                self.rests_until = Some(instant_now() + REST);
+            }
+            Err(Setback::Fatal(why)) => return Err(why),
+        }
+        Ok(())
+    }
 }
 
 /// The moment between two batches.
@@ -55,60 +87,66 @@ pub(super) struct Between<'a> {
 }
 
 impl Upkeep {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, place: &Place, live: &Live) -> Self {
         Self {
+            checkpoints: Checkpoints::new(place, limits.checkpoint_every, live.checkpointed),
             limits,
-            rests_until: None,
+            tables: Task::default(),
+            answers: Task::default(),
+            checkpointing: Task::default(),
+            cleaning: Task::default(),
             next_turn: instant_now(),
             next_cleaning: instant_now(),
-            trouble: None,
         }
     }
 
     /// How long until there is something to do; `idle` when nothing arrived in the last round.
     pub(super) fn patience(&self, live: &Live, idle: bool) -> Duration {
-        let behind = live.tables_lag() > 0 || live.answers.unfiled() > 0;
-        let next = match self.rests_until {
-            Some(rested) => rested,
-            None if behind && idle => return Duration::ZERO,
-            None if behind => return IDLE_AFTER,
-            None => self.next_cleaning,
-        };
-        next.saturating_duration_since(instant_now())
+        let behind = [
+            (live.tables_lag() > 0, &self.tables),
+            (live.answers.unfiled() > 0, &self.answers),
+            (self.checkpoints.has_work(), &self.checkpointing),
+        ];
+        let soon = if idle { Duration::ZERO } else { IDLE_AFTER };
+        let left = |until: Instant| until.saturating_duration_since(instant_now());
+        let waits =
+            behind.iter().filter(|(behind, _)| *behind).map(|(_, task)| task.rests_until.map_or(soon, left));
+        waits.chain([left(self.next_cleaning)]).min().unwrap_or_default()
+    }
+
+    /// What works less well than it should.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        let tasks = [&self.tables, &self.answers, &self.checkpointing, &self.cleaning];
+        tasks.into_iter().find_map(|task| task.trouble.as_deref())
     }
 
     /// One slice of whatever is due. An error means that the connection is lost.
     pub(super) fn slice(&mut self, live: &mut Live, moment: &Between<'_>) -> Result<(), StoreError> {
-        if self.rests_until.is_some_and(|rested| instant_now() < rested) {
-            live.tables.disappoint(&self.why_not());
-            return Ok(());
-        }
         let began = instant_now();
         let free = !(moment.busy)() && (moment.idle || self.next_turn <= began);
-        let result = self
-            .fill_tables(live, moment, free)
-            .and_then(|()| self.file_answers(live, free))
-            .and_then(|()| self.clean(live, moment));
+        if !self.tables.rests() {
+            let filled = self.fill_tables(live, moment, free);
+            self.tables.note(filled)?;
+        }
+        if let Some(trouble) = &self.tables.trouble {
+            live.tables.disappoint(&LedgerError::Unavailable(trouble.as_str().into()));
+        }
+        if !self.answers.rests() {
+            let filed = self.file_answers(live, free);
+            self.answers.note(filed)?;
+        }
+        if !self.checkpointing.rests() {
+            let checkpointed = self.checkpoint(live);
+            self.checkpointing.note(checkpointed)?;
+        }
+        if !self.cleaning.rests() {
+            let cleaned = self.clean(live, moment);
+            self.cleaning.note(cleaned)?;
+        }
         if free {
             self.next_turn = began + began.elapsed() * SHARE;
         }
-        match result {
-            Ok(()) => (self.rests_until, self.trouble) = (None, None),
-            Err(Setback::RolledBack(why)) => self.rest(live, &why),
-            Err(Setback::Fatal(why)) => return Err(why),
-        }
         Ok(())
-    }
-
-    fn rest(&mut self, live: &mut Live, why: &StoreError) {
-        tracing::warn!(error = %why, "upkeep rests for a moment");
-        self.trouble = Some(why.to_string());
-        self.rests_until = Some(instant_now() + REST);
-        live.tables.disappoint(&unavailable(why));
-    }
-
-    fn why_not(&self) -> LedgerError {
-        LedgerError::Unavailable(self.trouble.clone().unwrap_or_default().into())
     }
 
     /// When the tables are too far behind, at least as much as the last batch added, so that they fall no further.
@@ -145,20 +183,35 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Forgets what nobody may ask for any more. Holds only once the tables show them: they name their units.
+    /// Also under load: a checkpoint that had to wait for idleness would never come when it is needed most.
+    fn checkpoint(&mut self, live: &mut Live) -> Result<(), Setback> {
+        self.checkpoints.begin_if_due(live.books.head);
+        if !self.checkpoints.has_work() {
+            return Ok(());
+        }
+        let checkpoints = &mut self.checkpoints;
+        match unhurried(&live.connection, "writing a checkpoint", || checkpoints.slice(&live.connection)) {
+            Ok(step) => checkpoints.committed(step),
+            Err(setback) => {
+                checkpoints.give_up();
+                return Err(setback);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what nobody may ask for any more. Holds only once the tables show their end: they name its units.
     fn clean(&mut self, live: &mut Live, moment: &Between<'_>) -> Result<(), Setback> {
+        let shown = if live.tables_lag() == 0 { moment.now } else { live.tables.shown_at() };
+        live.books.state.forget(moment.now.min(shown), CLEANING_SLICE);
         if instant_now() < self.next_cleaning {
             return Ok(());
         }
-        let now = moment.now;
-        let horizon = now.plus_ms(-(self.limits.answers_kept.as_millis() as i64));
+        let horizon = moment.now.plus_ms(-(self.limits.answers_kept.as_millis() as i64));
         let doing = "forgetting old answers";
         let gone = unhurried(&live.connection, doing, || {
             answers::forget(&live.connection, horizon, CLEANING_SLICE).map_err(StoreError::while_(doing))
         })?;
-        if live.tables_lag() == 0 {
-            live.books.state.forget(now, CLEANING_SLICE);
-        }
         if gone < CLEANING_SLICE {
             self.next_cleaning = instant_now() + CLEANING_EVERY;
         }
@@ -166,13 +219,24 @@ impl Upkeep {
     }
 
     /// Everything at once, when nobody is served any more.
-    pub(super) fn finish(&self, live: &mut Live) -> Result<(), StoreError> {
-        let because = |setback| match setback {
+    pub(super) fn finish(&mut self, live: &mut Live) -> Result<(), StoreError> {
+        self.finish_all(live).map_err(|setback| match setback {
             Setback::RolledBack(why) | Setback::Fatal(why) => why,
-        };
-        self.advance(live, |_| false).map_err(because)?;
+        })
+    }
+
+    fn finish_all(&mut self, live: &mut Live) -> Result<(), Setback> {
+        self.advance(live, |_| false)?;
         while live.answers.unfiled() > 0 {
-            self.file_answers(live, true).map_err(because)?;
+            self.file_answers(live, true)?;
+        }
+        self.checkpoints.give_up();
+        if self.checkpoints.is_due(live.books.head, WORTH_A_CHECKPOINT) {
+            let image = Image::of(&live.books);
+            let doing = "writing a checkpoint";
+            unhurried(&live.connection, doing, || {
+                image.write(&live.connection).map_err(StoreError::while_(doing))
+            })?;
         }
         Ok(())
     }

@@ -19,13 +19,13 @@ use tokio::sync::broadcast;
 
 use super::{
     Limits,
-    batch::{Batch, Done, unavailable},
+    batch::{Batch, Done, Failed, unavailable},
     error::StoreError,
     instant_now,
     lanes::{Job, Lanes, Round},
     live::Live,
     reads::Read,
-    store::Place,
+    store::{Place, probe, settle},
     upkeep::{Between, Upkeep},
 };
 use crate::{
@@ -82,7 +82,7 @@ impl Writer {
     }
 
     fn serve(&self, mut live: Live) -> Result<(), StoreError> {
-        let mut upkeep = Upkeep::new(self.limits.clone());
+        let mut upkeep = Upkeep::new(self.limits.clone(), &self.place, &live);
         // A command that panics leaves memory half changed. That is a failed write like any other.
         let served = catch_unwind(AssertUnwindSafe(|| {
             let mut idle = false;
@@ -93,33 +93,51 @@ impl Writer {
                 let written = self.round(&mut live, round)?;
                 self.upkeep(&mut upkeep, &mut live, written, idle)?;
             }
-            self.close(&upkeep, &mut live)
+            self.close(&mut upkeep, &mut live)
         }));
-        served.unwrap_or_else(|_| Err(StoreError::Corrupt("a command broke the rules of the books".into())))
+        served.unwrap_or(Err(StoreError::Bug))
     }
 
-    /// Loads anew, with growing pauses, refusing whatever comes meanwhile. `None` once the lanes are closed.
+    /// Loads anew and waits, with growing pauses, until a commit can be had again. Commands are refused meanwhile;
+    /// reads are answered as soon as the books are there. `None` once the lanes are closed.
     fn reload(&self) -> Option<Live> {
+        let mut live: Option<Live> = None;
         let mut pause = RELOAD_FIRST;
         loop {
             let retry_at = instant_now() + pause;
             while let Some(left) = retry_at.checked_duration_since(instant_now()) {
-                self.refuse(self.shared.lanes.next(self.limits.max_batch, left)?);
+                let round = self.shared.lanes.next(self.limits.max_batch, left)?;
+                self.turn_away(live.as_mut(), round);
             }
-            match Live::load(&self.place) {
-                Ok(live) => return Some(live),
-                Err(why) => {
-                    tracing::error!(error = %why, "the ledger cannot reload yet");
-                    self.shared.status.write().down = Some(why.to_string());
+            let loaded = live.take().map_or_else(|| Live::load(&self.place, &self.limits), Ok);
+            match loaded.map(|loaded| (probe(&loaded.connection), loaded)) {
+                Ok((Ok(()), writable)) => return Some(writable),
+                Ok((Err(why), readable)) => {
+                    self.still_down(&why);
+                    live = Some(readable);
                 }
+                Err(why) => self.still_down(&why),
             }
             pause = (pause * 2).min(RELOAD_LAST);
         }
     }
 
-    fn refuse(&self, round: Round) {
+    fn still_down(&self, why: &StoreError) {
+        tracing::error!(error = %why, "the ledger cannot write yet");
+        self.shared.status.write().down = Some(why.to_string());
+    }
+
+    fn turn_away(&self, live: Option<&mut Live>, round: Round) {
         let why = self.shared.status.read().down.clone().unwrap_or_default();
-        refuse_all(round.commands.into_iter(), round.reads, &LedgerError::Unavailable(why.into()));
+        let why = LedgerError::Unavailable(why.into());
+        refuse_all(round.commands.into_iter(), Vec::new(), &why);
+        match live {
+            Some(live) => {
+                self.answer_reads(live, round.reads);
+                live.tables.disappoint(&why);
+            }
+            None => refuse_all([].into_iter(), round.reads, &why),
+        }
     }
 
     /// How long until the next hold expires.
@@ -160,11 +178,11 @@ impl Writer {
                 // Whoever asked has left before work began, so nothing happens.
             } else if let Err(why) = batch.execute(job) {
                 refuse_all(commands, Vec::new(), &unavailable(&why));
-                return Err(batch.abandon(why).answer_all());
+                return Err(self.fail(batch.abandon(why)));
             }
         }
         let expired = batch.tidy(if idle { self.limits.idle_tidy_slice } else { self.limits.tidy_slice });
-        let done = batch.commit().map_err(|failed| failed.answer_all())?;
+        let done = batch.commit().map_err(|failed| self.fail(failed))?;
         if done.entries > 0 {
             metrics::counter!("holdfast_ledger_entries_total").increment(done.entries);
             metrics::counter!("holdfast_ledger_expired_total").increment(expired as u64);
@@ -172,6 +190,12 @@ impl Writer {
             metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
         }
         Ok(done)
+    }
+
+    /// Health says that the ledger is down before anybody hears that a command failed.
+    fn fail(&self, failed: Failed) -> StoreError {
+        self.shared.status.write().down = Some(failed.why.to_string());
+        failed.answer_all()
     }
 
     fn answer_reads(&self, live: &mut Live, reads: Vec<Read>) {
@@ -193,8 +217,8 @@ impl Writer {
         let now = self.clock.now().max(live.books.last_at);
         let busy = || !self.shared.lanes.is_idle();
         upkeep.slice(live, &Between { written, idle, now, busy: &busy })?;
-        if upkeep.trouble != self.shared.status.read().trouble {
-            self.shared.status.write().trouble.clone_from(&upkeep.trouble);
+        if upkeep.trouble() != self.shared.status.read().trouble.as_deref() {
+            self.shared.status.write().trouble = upkeep.trouble().map(str::to_owned);
         }
         metrics::gauge!("holdfast_ledger_tables_lag").set(live.tables_lag() as f64);
         metrics::gauge!("holdfast_ledger_unfiled_answers").set(live.answers.unfiled() as f64);
@@ -205,16 +229,12 @@ impl Writer {
     }
 
     /// Leaves the file in the state in which a person would like to find it.
-    fn close(&self, upkeep: &Upkeep, live: &mut Live) -> Result<(), StoreError> {
+    fn close(&self, upkeep: &mut Upkeep, live: &mut Live) -> Result<(), StoreError> {
         if self.shared.status.read().hurry {
             return Ok(());
         }
         upkeep.finish(live)?;
-        if self.place.is_file() {
-            let checkpoint = live.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
-            checkpoint.map_err(StoreError::while_("closing the books"))?;
-        }
-        Ok(())
+        if self.place.is_file() { settle(&live.connection) } else { Ok(()) }
     }
 }
 
