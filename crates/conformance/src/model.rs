@@ -5,7 +5,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdfast_domain::{
-    BookingId, Command, Decision, Entry, HoldId, Line, Moment, Offer, OfferId, OfferState, State,
+    BookingId, Command, Decision, Entry, HoldId, Kind, Line, Moment, Offer, OfferId, OfferState, State,
     Subject as Of, apply, decide,
 };
 use holdfast_engine::ledger::{
@@ -147,22 +147,15 @@ impl Subject for Model {
 
     fn snapshot(&mut self, id: &OfferId, cells: Option<Cells>) -> Result<Option<Snapshot>, LedgerError> {
         let Some(at) = self.state.offer(id) else { return Ok(None) };
-        let mut counts = at.counts();
-        let units = match cells {
-            None => SnapshotUnits::Dense((0..at.offer().dense_units()).map(|unit| at.unit(unit)).collect()),
-            Some(cells) => {
-                for cell in cells.clone() {
-                    counts.add(at.unit(cell).counts(at.offer().capacity(cell)));
-                }
-                let touched = cells.map(|cell| (cell, at.unit(cell)));
-                SnapshotUnits::Cells(touched.filter(|(_, unit)| *unit != Default::default()).collect())
-            }
+        let units = match at.offer().kind() {
+            Kind::Slots => SnapshotUnits::Cells(at.cells(cells.unwrap_or(0..u32::MAX)).collect()),
+            Kind::Seats | Kind::Stock => SnapshotUnits::Dense(at.dense().into()),
         };
         Ok(Some(Snapshot {
             offer: Arc::clone(at.offer()),
             version: at.version(),
             as_of: self.now,
-            counts,
+            counts: at.counts(),
             units,
         }))
     }

@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 
 use holdfast_domain::{Actor, BookingId, Command, HoldId, Moment, OfferId};
 use holdfast_engine::ledger::{
-    Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Render, Reply, Snapshot,
+    Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Outcome, Render, Reply,
+    Snapshot,
 };
 
 pub trait Subject: fmt::Debug {
@@ -42,5 +43,23 @@ impl Asked {
 /// The words of a keyed answer: everything there is to know of the outcome, so that a replay that differs in
 /// anything at all is seen.
 pub fn render() -> Render {
-    Arc::new(|outcome| Answer { status: 200, body: format!("{outcome:?}").into() })
+    Arc::new(|outcome| Answer { status: 200, body: words(outcome).into() })
+}
+
+fn words(outcome: &Outcome) -> String {
+    let of_offer = |view: &OfferView| {
+        format!("{:?} {} {} {:?}", view.offer.def(), view.created_at, view.version, view.counts)
+    };
+    match outcome {
+        Outcome::OfferCreated(view) => format!("created {}", of_offer(view)),
+        Outcome::OfferAmended(view) => format!("amended {}", of_offer(view)),
+        Outcome::Blocked(view) => format!("blocked {}", of_offer(view)),
+        Outcome::Unblocked(view) => format!("unblocked {}", of_offer(view)),
+        Outcome::Held { hold, again } => format!("held {:?} {again} {}", hold.hold, hold.at),
+        Outcome::Extended(view) => format!("extended {:?} {}", view.hold, view.at),
+        Outcome::Released(view) => format!("released {:?} {}", view.hold, view.at),
+        Outcome::Confirmed(view) => format!("confirmed {:?} {}", view.booking, view.at),
+        Outcome::Cancelled(view) => format!("cancelled {:?} {}", view.booking, view.at),
+        Outcome::Tidied { expired } => format!("tidied {expired}"),
+    }
 }

@@ -1,10 +1,11 @@
 //! What the searches and claims that run in the writer's thread cost, in nanoseconds a call:
 //! `cargo run --release -p holdfast-domain --example measure`. A measurement to read, not a test.
 
-use std::{hint::black_box, time::Instant};
+use std::{hint::black_box, sync::Arc, time::Instant};
 
 use holdfast_domain::{
-    Moment, Money, UnitNo,
+    Actor, Ask, Command, Currency, Decision, Event, HoldId, HolderId, InventoryDef, Moment, Money, Offer,
+    OfferDef, OfferId, Pick, Refusal, State, UnitNo, apply, decide,
     schedule::{Calendar, CalendarDef, HoursDef, Service},
     seat_plan::{RowDef, SeatPlan, SectionDef},
     seating::{Vacancy, alternatives, best},
@@ -26,6 +27,7 @@ fn main() {
         seating(&hall, "sold out");
     }
     schedule();
+    deciding();
 }
 
 fn seating(hall: &Hall, what: &str) {
@@ -59,10 +61,83 @@ fn schedule() {
     let monday = Moment::from_s(1_794_816_000);
     let around = calendar.span(0, monday).expect("a start").unit;
     let span = time(|| calendar.span(0, black_box(monday)));
-    let near = time(|| calendar.nearest_starts(0, black_box(around), 3, &|_| true));
-    let none = time(|| calendar.nearest_starts(0, black_box(around), 3, &|_| false));
+    let near = time(|| calendar.nearest_starts(0, black_box(around), Moment::MIN, 3, &|_| None));
+    let none = time(|| {
+        calendar.nearest_starts(0, black_box(around), Moment::MIN, 3, &|cells| {
+            Some(cells.start - 40..cells.end + 40)
+        })
+    });
     let key = time(|| calendar.key(black_box(around)));
     println!("calendar\n  span {span} ns   nearest of many {near} ns   of none {none} ns   key {key} ns");
+}
+
+/// One hold at a time on a stadium: lost, won and written into the state, given back.
+fn deciding() {
+    let rows = (0..160).map(|at| RowDef { name: format!("R{at}"), seats: 128 }).collect();
+    let (name, category) = ("Stand".into(), "A".into());
+    let inventory = InventoryDef::Seats(vec![SectionDef { name, category, price: Money::ZERO, rows }]);
+    let mut sale = Sale::new(inventory);
+    println!("deciding on 20,480 seats");
+    (0..10_000).for_each(|n| sale.win(n * 2));
+    let lost = time(|| sale.decide(black_box(40)));
+    let won = time(|| sale.decide(black_box(41)));
+    let mut next = 0;
+    let folded = time(|| {
+        next = (next + 1) % 10_000;
+        sale.win(next * 2 + 1);
+        sale.give_back(next * 2 + 1);
+    });
+    sale.now = sale.now.plus_s(600);
+    (10_000..10_010).for_each(|n| sale.win(n * 2));
+    let lost_overdue = time(|| sale.decide(black_box(20_000)));
+    println!(
+        "  lost {lost} ns   lost, 10,000 expired unswept {lost_overdue} ns   won {won} ns   placed and released {folded} ns"
+    );
+}
+
+struct Sale {
+    state: State,
+    now: Moment,
+}
+
+impl Sale {
+    fn new(inventory: InventoryDef) -> Self {
+        let def = OfferDef {
+            id: OfferId::new("stadium").expect("a name"),
+            name: "Stadium".into(),
+            currency: Currency::new("EUR").expect("a currency"),
+            hold_ttl_s: 600,
+            limit_per_holder: Some(6),
+            opens_at: None,
+            closes_at: None,
+            inventory,
+        };
+        let offer = Arc::new(Offer::new(def).expect("a sound offer"));
+        let mut sale = Self { state: State::default(), now: Moment::from_s(1_794_816_000) };
+        sale.fold(&[Event::OfferCreated { offer }]);
+        sale
+    }
+
+    fn fold(&mut self, events: &[Event]) {
+        events.iter().for_each(|event| apply(&mut self.state, event, self.now));
+    }
+
+    fn decide(&self, seat: u32) -> Result<Decision, Refusal> {
+        let holder = HolderId::new(&format!("buyer-{seat}")).expect("a name");
+        let pick = Pick::Unit { key: format!("R{}-{}", seat / 128, seat % 128 + 1), qty: 1 };
+        let asks = vec![Ask { offer: OfferId::new("stadium").expect("a name"), pick }];
+        let command = Command::PlaceHold { hold: HoldId::from_bits(seat.into()), holder, asks };
+        decide(&self.state, &command, &Actor::System, self.now)
+    }
+
+    fn win(&mut self, seat: u32) {
+        let decision = self.decide(seat).expect("a free seat");
+        self.fold(&decision.events);
+    }
+
+    fn give_back(&mut self, seat: u32) {
+        self.fold(&[Event::HoldReleased { hold: HoldId::from_bits(seat.into()) }]);
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a measurement")]

@@ -142,6 +142,8 @@ impl std::str::FromStr for Version {
     type Err = crate::ids::NotAnId;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix("1.").ok_or(crate::ids::NotAnId)?;
-        digits.parse().map(Self).map_err(|_| crate::ids::NotAnId)
+        let version = digits.parse().map(Self).map_err(|_| crate::ids::NotAnId)?;
+        // "1.042" and "1.+42" are other spellings of one version, and a version has one.
+        if version.to_string() == text { Ok(version) } else { Err(crate::ids::NotAnId) }
     }
 }

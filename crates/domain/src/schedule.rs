@@ -114,6 +114,11 @@ impl Span {
     pub fn units(&self) -> Range<UnitNo> {
         self.first..self.first + self.cells
     }
+
+    /// Whether it claims any of those cells.
+    fn meets(&self, cells: &Range<UnitNo>) -> bool {
+        self.first < cells.end && cells.start < self.first + self.cells
+    }
 }
 
 /// A start that could be asked for. `offset_s` is the zone's offset at that instant, to tell a DST fold apart.
@@ -365,31 +370,49 @@ impl Calendar {
         cells.map(unit).min_by_key(emptiest_last).unwrap_or_default()
     }
 
-    /// Starts of the service nearest to the cell `around`, for alternatives: at most `max`, those that `free`
-    /// accepts, no further than [`SEARCH_DAYS`] away.
+    /// Starts of the service nearest to the cell `around`, for alternatives: at most `max`, not before
+    /// `earliest`, no further than [`SEARCH_DAYS`] away. `full` says which run of cells that are full, the whole
+    /// of it, a range of cells meets; the search leaps over it, so a calendar booked out for weeks costs little
+    /// more than a free one.
     pub fn nearest_starts(
         &self,
         service: u16,
         around: UnitNo,
+        earliest: Moment,
         max: usize,
-        free: &dyn Fn(&Span) -> bool,
+        full: &dyn Fn(Range<UnitNo>) -> Option<Range<UnitNo>>,
     ) -> Vec<Start> {
-        let wanted = self.begins(around);
-        let at = wanted.ms().div_euclid(1000);
+        // The search goes two ways at once, so two runs are worth remembering.
+        let mut known = [0..0, 0..0];
+        let free = |step: &i64| {
+            let span = self.claim(service, *step);
+            if known.iter().any(|run| span.meets(run)) {
+                return false;
+            }
+            let Some(run) = full(span.units()) else { return true };
+            known.swap(0, 1);
+            known[0] = run;
+            false
+        };
+        let fit = |step| self.fit(service, Moment::from_s(step)).ok();
+        self.steps_around(around, earliest).filter(free).filter_map(fit).take(max).collect()
+    }
+
+    /// The open steps of the grid around a cell, nearest first.
+    fn steps_around(&self, around: UnitNo, earliest: Moment) -> impl Iterator<Item = i64> {
+        let [at, earliest] = [self.begins(around), earliest].map(|moment| moment.ms().div_euclid(1000));
         let today = (at + i64::from(self.zone.at(at).offset_s)).div_euclid(DAY_S) as i32;
-        let steps_of = |day: i32| self.open_steps_of_day(day).collect::<Vec<_>>().into_iter();
-        let fit = |step: i64| self.fit(service, Moment::from_s(step)).ok();
-        let ahead = (today..=today + SEARCH_DAYS).flat_map(steps_of).filter(|&step| step > at);
-        let back = (today - SEARCH_DAYS..=today).rev().flat_map(|day| steps_of(day).rev());
-        let mut later = ahead.filter_map(fit).peekable();
-        let mut earlier = back.filter(|&step| step < at).filter_map(fit).peekable();
-        let distance = |start: &Start| start.at.ms_since(wanted).abs();
-        let nearest = iter::from_fn(|| match (later.peek().map(distance), earlier.peek().map(distance)) {
-            (Some(ahead), Some(back)) if back < ahead => earlier.next(),
+        let steps_of = move |day: i32| self.open_steps_of_day(day).collect::<Vec<_>>().into_iter();
+        let days_back = (at.saturating_sub(earliest) / DAY_S + 1).clamp(0, SEARCH_DAYS.into()) as i32;
+        let ahead = (today..=today + SEARCH_DAYS).flat_map(steps_of);
+        let back = (today - days_back..=today).rev().flat_map(move |day| steps_of(day).rev());
+        let mut later = ahead.filter(move |&step| step > at && step >= earliest).peekable();
+        let mut earlier = back.filter(move |&step| step < at && step >= earliest).peekable();
+        iter::from_fn(move || match (later.peek(), earlier.peek()) {
+            (Some(ahead), Some(back)) if at - back < ahead - at => earlier.next(),
             (None, _) => earlier.next(),
             _ => later.next(),
-        });
-        nearest.filter(|start| free(&start.span)).take(max).collect()
+        })
     }
 
     fn explain(&self, unfit: Unfit, service: u16, start: Moment) -> String {

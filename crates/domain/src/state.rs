@@ -11,6 +11,7 @@ mod stake;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    ops::Range,
     sync::Arc,
 };
 
@@ -212,6 +213,18 @@ impl OfferState {
             at.held -= overdue.map(|(.., qty)| qty).sum::<u32>();
         }
         at
+    }
+
+    /// Of a calendar: the first run of full cells that the range meets, as far as the run goes.
+    pub(crate) fn full_run(&self, cells: Range<UnitNo>, now: Moment) -> Option<Range<UnitNo>> {
+        let Units::Sparse(touched) = &self.units else { return None };
+        let is_full = |unit: UnitNo| self.unit_as_of(unit, now).remaining(self.offer.capacity(unit)) == 0;
+        let first = touched.range(cells).map(|(&unit, _)| unit).find(|&unit| is_full(unit))?;
+        let before = touched.range(..first).rev().map(|(&unit, _)| unit);
+        let after = touched.range(first + 1..).map(|(&unit, _)| unit);
+        let start = before.zip(1..).take_while(|&(unit, away)| unit + away == first && is_full(unit)).count();
+        let end = after.zip(1..).take_while(|&(unit, away)| unit == first + away && is_full(unit)).count();
+        Some(first - start as UnitNo..first + 1 + end as UnitNo)
     }
 
     /// The holds that claim a unit now, soonest to expire first.

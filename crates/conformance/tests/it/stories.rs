@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use holdfast_conformance::{
+    embedded::Embedded,
     model::Model,
     story::{self, Story},
+    story_start,
     subject::Subject,
 };
 use holdfast_domain::Moment;
+use holdfast_engine::ledger::embedded::Storage;
 
-/// A Sunday evening in Berlin, 2026-11-15T18:00:00Z.
-const START: Moment = Moment::from_s(1_794_765_600);
+const START: Moment = story_start();
 
 fn every_story() -> Vec<Story> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("stories");
@@ -31,6 +33,16 @@ fn tell_all(mut subject: impl FnMut() -> Box<dyn Subject>) {
 #[test]
 fn the_model_tells_every_story() {
     tell_all(|| Box::new(Model::at(START)));
+}
+
+#[test]
+fn the_embedded_ledger_tells_every_story() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut told = 0;
+    tell_all(|| {
+        told += 1;
+        Box::new(Embedded::open(Storage::Dir(folder.path().join(told.to_string())), START))
+    });
 }
 
 #[test]

@@ -345,11 +345,8 @@ fn alternatives(state: &State, asks: &[Ask], lines: &[Line], missed: &Line, now:
             let service = missed.service.expect("a slot line names its service");
             // Nobody who asks for the future is helped by the past.
             let earliest = now.min(calendar.begins(missed.unit));
-            let free = |span: &Span| {
-                calendar.begins(span.unit) >= earliest
-                    && span.units().all(|unit| Displaced::default().make_room(at, unit, 1, now))
-            };
-            let starts = calendar.nearest_starts(service, missed.unit, MAX_ALTERNATIVES, &free);
+            let full = |cells| at.full_run(cells, now);
+            let starts = calendar.nearest_starts(service, missed.unit, earliest, MAX_ALTERNATIVES, &full);
             starts.into_iter().map(|start| vec![offer.key(start.span.unit)]).collect()
         }
     }

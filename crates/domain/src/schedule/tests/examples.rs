@@ -161,24 +161,64 @@ fn a_step_of_several_cells_is_as_full_as_its_fullest() {
     assert_eq!((counts.capacity, counts.booked), (1, 1));
 }
 
+/// The run of full cells that a range meets, as a state would tell it.
+fn run_of(full: impl Fn(UnitNo) -> bool) -> impl Fn(Range<UnitNo>) -> Option<Range<UnitNo>> {
+    move |cells| {
+        let first = cells.clone().find(|&unit| full(unit))?;
+        let start = (0..first).rev().take_while(|&unit| full(unit)).last().unwrap_or(first);
+        let end = (first..).find(|&unit| !full(unit)).unwrap_or(UnitNo::MAX);
+        Some(start..end)
+    }
+}
+
+fn nearest(calendar: &Calendar, earliest: &str, max: usize, full: impl Fn(UnitNo) -> bool) -> Vec<String> {
+    let around = calendar.find("2026-11-16T09:00Z").unwrap();
+    let found = calendar.nearest_starts(0, around, at(earliest), max, &run_of(full));
+    found.iter().map(|start| calendar.key(start.span.unit)).collect()
+}
+
 #[test]
 fn the_nearest_free_starts_come_first() {
     let calendar = calendar(def());
-    let around = calendar.find("2026-11-16T09:00Z").unwrap();
-    let not_half_past = |span: &Span| !calendar.key(span.unit).contains(":15");
-    let found = calendar.nearest_starts(0, around, 4, &not_half_past);
-    let keys: Vec<_> = found.iter().map(|start| calendar.key(start.span.unit)).collect();
-    assert_eq!(keys, ["2026-11-16T08:45Z", "2026-11-16T09:30Z", "2026-11-16T08:30Z", "2026-11-16T09:45Z"]);
+    let [first, last] = ["2026-11-16T09:00Z", "2026-11-16T09:15Z"].map(|key| calendar.find(key).unwrap());
+    let full = |unit| (first..=last).contains(&unit);
+    assert_eq!(
+        nearest(&calendar, "2026-11-01T00:00:00Z", 4, full),
+        ["2026-11-16T09:30Z", "2026-11-16T08:30Z", "2026-11-16T09:45Z", "2026-11-16T08:15Z"]
+    );
+    assert_eq!(
+        nearest(&calendar, "2026-11-16T08:20:00Z", 3, full),
+        ["2026-11-16T09:30Z", "2026-11-16T08:30Z", "2026-11-16T09:45Z"],
+        "not before the earliest"
+    );
 }
 
 #[test]
 fn a_search_for_free_starts_goes_days_far_and_ends() {
     let calendar = calendar(def());
+    let until = calendar.find("2026-12-16T08:00Z").unwrap();
+    let from = calendar.find("2026-10-16T08:00Z").unwrap();
+    let long_ago = "2026-01-01T00:00:00Z";
+    let found = nearest(&calendar, long_ago, 1, |unit| (from..until).contains(&unit));
+    assert_eq!(found, ["2026-12-16T08:00Z"]);
+    let never = |unit| (from - 10_000..until + 10_000).contains(&unit);
+    assert!(nearest(&calendar, long_ago, 3, never).is_empty());
+}
+
+#[test]
+fn leaping_over_full_runs_misses_no_free_start() {
+    let calendar = calendar(def());
     let around = calendar.find("2026-11-16T09:00Z").unwrap();
-    let month_later = calendar.find("2026-12-16T08:00Z").unwrap();
-    let found = calendar.nearest_starts(0, around, 1, &|span| span.unit >= month_later);
-    assert_eq!(found.len(), 1);
-    assert!(calendar.nearest_starts(0, around, 3, &|_| false).is_empty());
+    for holes in 2..12 {
+        let full = |unit: UnitNo| !unit.is_multiple_of(holes) && !(unit / 40).is_multiple_of(3);
+        let found = calendar.nearest_starts(0, around, Moment::MIN, usize::MAX, &run_of(full));
+        let days = calendar.days(day("2026-10-16"), day("2026-12-17")).unwrap();
+        let mut expected = calendar.starts(0, days);
+        expected.retain(|start| !start.span.units().any(full) && start.span.unit != around);
+        let away = |start: &Start| start.at.ms_since(calendar.begins(around));
+        expected.sort_by_key(|start| (away(start).abs(), away(start) < 0));
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

@@ -97,7 +97,8 @@ pub struct Limits {
     pub ordinary_queue: usize,
     /// Waiting reads.
     pub read_queue: usize,
-    /// Expiries written down per batch while there is other work.
+    /// Expiries written down per batch while there is other work. No promise depends on the sweep: 0 here and below
+    /// turns it off.
     pub tidy_slice: usize,
     /// The same while there is none.
     pub idle_tidy_slice: usize,

@@ -140,8 +140,11 @@ impl Writer {
         }
     }
 
-    /// How long until the next hold expires.
+    /// How long until the next hold expires, for the sweep; nobody else waits for that.
     fn until_due(&self, live: &Live) -> Duration {
+        if self.limits.idle_tidy_slice == 0 {
+            return Duration::MAX;
+        }
         let due = live.books.state.next_due();
         let left_ms = due.map(|due| due.ms_since(self.clock.now()).max(0) as u64);
         left_ms.map_or(Duration::MAX, Duration::from_millis)

@@ -1,0 +1,177 @@
+//! Random command sequences: whatever a sequence of commands is, the model and the ledger give the same answer to each
+//! of them and have the same books in the end.
+//!
+//! A [`Move`] names things by small numbers (the third hold, the second seat), resolved when it is made, so a sequence
+//! stays meaningful when a part of it is taken away, which is how a failure shrinks to the few moves that show it.
+
+mod moves;
+
+use std::collections::BTreeMap;
+
+use holdfast_domain::{BookingId, HoldId, OfferId, invariants};
+use holdfast_engine::ledger::{LedgerError, Outcome, Reply, embedded::Storage};
+
+pub use moves::{Move, a_move};
+use moves::{Scope, offer_ids};
+
+use crate::{embedded::Embedded, model::Model, story_start, subject::Subject};
+
+/// The model and a ledger that have been told the same things.
+#[derive(Debug)]
+pub struct Pair {
+    model: Model,
+    ledger: Embedded,
+    /// Sequences told so far; each plays with offers of its own.
+    sequences: u64,
+    minted: u128,
+    seen: Answers,
+}
+
+/// How often each answer was given, by its code.
+pub type Answers = BTreeMap<&'static str, u64>;
+
+/// What one sequence made.
+#[derive(Debug, Default)]
+struct Made {
+    offers: Vec<OfferId>,
+    holds: Vec<HoldId>,
+    bookings: Vec<BookingId>,
+}
+
+/// The two said different things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference(pub String);
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Pair {
+    pub fn new(storage: Storage) -> Self {
+        Self::apart(storage, 0)
+    }
+
+    /// A pair that must be told apart: the ledger's clock is that much ahead.
+    pub fn apart(storage: Storage, ahead_ms: i64) -> Self {
+        let start = story_start();
+        let ledger = Embedded::open(storage, start.plus_ms(ahead_ms));
+        Self { model: Model::at(start), ledger, sequences: 0, minted: 0, seen: Answers::new() }
+    }
+
+    pub fn seen(&self) -> &Answers {
+        &self.seen
+    }
+
+    pub fn sequences(&self) -> u64 {
+        self.sequences
+    }
+
+    /// Tells the moves to both, comparing every answer, then all they made.
+    pub fn play(&mut self, moves: &[Move]) -> Result<(), Difference> {
+        self.sequences += 1;
+        let scope = Scope { sequence: self.sequences };
+        let mut made = Made { offers: offer_ids(&scope), ..Made::default() };
+        for offer in moves::offers(&scope) {
+            self.ask(crate::subject::Asked::by_key(offer), &mut made)?;
+        }
+        let mut last = None;
+        for next in moves {
+            // Whoever sends something again lets the server mint anew.
+            let next = if *next == Move::Again { last.unwrap_or(&Move::Tick(1)) } else { next };
+            self.make(&scope, next, &mut made)?;
+            last = Some(next);
+        }
+        self.compare(&made)
+    }
+
+    fn make(&mut self, scope: &Scope, next: &Move, made: &mut Made) -> Result<(), Difference> {
+        match next {
+            Move::Tick(ms) => {
+                self.model.tick(*ms);
+                self.ledger.tick(*ms);
+                Ok(())
+            }
+            Move::Restart => {
+                self.model.restart().map_err(failed)?;
+                self.ledger.restart().map_err(failed)
+            }
+            other => {
+                self.minted += 2;
+                let ask = other.ask(scope, self.minted, &made.holds, &made.bookings);
+                self.ask(ask, made)
+            }
+        }
+    }
+
+    fn ask(&mut self, ask: crate::subject::Asked, made: &mut Made) -> Result<(), Difference> {
+        let expected = self.model.execute(ask.clone()).map_err(failed)?;
+        let answered = self.ledger.execute(ask.clone()).map_err(failed)?;
+        *self.seen.entry(code(&expected)).or_default() += 1;
+        match &expected {
+            Reply::Done(Outcome::Held { hold, .. }) => made.holds.push(hold.hold.id),
+            Reply::Done(Outcome::Confirmed(view)) => made.bookings.push(view.booking.id),
+            _ => {}
+        }
+        same(&format!("{ask:?}"), &expected, &answered)
+    }
+
+    /// Offers, units, holds and bookings, and the invariants over all of the model's state.
+    fn compare(&mut self, made: &Made) -> Result<(), Difference> {
+        for id in &made.offers {
+            let (expected, found) = (self.model.offer(id), self.ledger.offer(id));
+            same("the offer", &expected.map_err(failed)?, &found.map_err(failed)?)?;
+            let (expected, found) = (self.model.snapshot(id, None), self.ledger.snapshot(id, None));
+            same("the units", &expected.map_err(failed)?, &found.map_err(failed)?)?;
+        }
+        for &id in &made.holds {
+            let (expected, found) = (self.model.hold(id), self.ledger.hold(id));
+            same("a hold", &expected.map_err(failed)?, &found.map_err(failed)?)?;
+        }
+        for &id in &made.bookings {
+            let (expected, found) = (self.model.booking(id), self.ledger.booking(id));
+            same("a booking", &expected.map_err(failed)?, &found.map_err(failed)?)?;
+        }
+        match invariants::check(self.model.state()) {
+            broken if broken.is_empty() => Ok(()),
+            broken => Err(Difference(format!("broken: {broken:?}"))),
+        }
+    }
+
+    /// The ledger's journal, in words, is what the model wrote down.
+    pub fn compare_journals(&mut self) -> Result<(), Difference> {
+        let expected: Vec<_> =
+            self.model.entries().iter().map(|entry| (entry.seq, entry.event.kind())).collect();
+        let records = self.ledger.records().map_err(failed)?;
+        let found: Vec<_> = records.iter().map(|record| (record.seq, record.kind.as_str())).collect();
+        same("the journal", &expected, &found)
+    }
+}
+
+fn code(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Done(Outcome::Held { again: true, .. }) => "held again",
+        Reply::Done(Outcome::Held { .. }) => "held",
+        Reply::Done(Outcome::Extended(_)) => "extended",
+        Reply::Done(Outcome::Released(_)) => "released",
+        Reply::Done(Outcome::Confirmed(_)) => "confirmed",
+        Reply::Done(Outcome::Cancelled(_)) => "cancelled",
+        Reply::Done(Outcome::Tidied { expired: 1.. }) => "tidied",
+        Reply::Done(_) => "done",
+        Reply::Refused(refusal) => refusal.code(),
+        Reply::Replayed(_) => "replayed",
+        Reply::KeyReused => "idempotency_key_reused",
+    }
+}
+
+fn failed(error: LedgerError) -> Difference {
+    Difference(format!("no answer: {error}"))
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Result<(), Difference> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(Difference(format!("{what}\n  model:  {expected:?}\n  ledger: {found:?}"))),
+    }
+}
