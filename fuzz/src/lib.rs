@@ -13,6 +13,8 @@ pub mod mutate;
 mod names;
 mod offers;
 
+use holdfast_server::fuzzing;
+
 #[derive(Debug)]
 pub struct Target {
     pub name: &'static str,
@@ -28,6 +30,13 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cell_keys", run: offers::cell_keys },
     Target { name: "journal_entry", run: journal::entry },
     Target { name: "checkpoint", run: journal::checkpoint },
+    Target { name: "hold_body", run: fuzzing::hold },
+    Target { name: "offer_body", run: fuzzing::new_offer },
+    Target { name: "amend_body", run: fuzzing::amend },
+    Target { name: "booking_body", run: fuzzing::booking },
+    Target { name: "query", run: fuzzing::queries },
+    Target { name: "instant", run: fuzzing::instant },
+    Target { name: "header", run: fuzzing::headers },
 ];
 
 /// Runs a target by its name.

@@ -4,7 +4,7 @@
 //! role may call is settled here; what a session may touch (its own) is settled by the domain, as an `Actor`.
 
 pub(crate) mod keys;
-mod origin;
+pub(crate) mod origin;
 mod session;
 
 use axum::{

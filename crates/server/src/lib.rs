@@ -13,6 +13,8 @@ mod app;
 mod assets;
 mod auth;
 mod body;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod idempotency;
 mod layers;
 mod openapi;

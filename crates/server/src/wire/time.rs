@@ -44,8 +44,13 @@ fn after_fraction(rest: &str) -> Result<&str, NotAnInstant> {
 }
 
 fn parsed(text: &str) -> Result<Moment, NotAnInstant> {
+    /// Before it, a time has no text in RFC 3339, and what was accepted could not be shown.
+    const YEAR_0_MS: i64 = -62_167_219_200_000;
     let instant: Timestamp = text.parse().map_err(|_| NotAnInstant::NotATime)?;
-    Ok(Moment::from_ms(instant.as_millisecond()))
+    match instant.as_millisecond() {
+        ms @ YEAR_0_MS.. => Ok(Moment::from_ms(ms)),
+        _ => Err(NotAnInstant::NotATime),
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +78,7 @@ mod tests {
             "2026-11-16T09:00:00.Z",
             "2026-11-16T09:00:00Z[Europe/Berlin]",
             "2026-11-16T09:00:00+1:00",
+            "0000-01-01T00:00:00+01:00",
             "٢٠٢٦-11-16T09:00:00Z",
         ] {
             assert_eq!(instant(text), Err(NotAnInstant::NotATime), "{text}");
