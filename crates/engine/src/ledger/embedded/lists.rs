@@ -10,7 +10,9 @@ use crate::ledger::{BookingFilter, JournalFilter, JournalRecord, Page, PageReque
 /// Where a page begins: after this entry of the journal.
 pub(super) fn after(page: &PageRequest) -> Result<u64, Invalid> {
     let malformed = || Invalid::new("after", "must be the `next` of an earlier page");
-    page.after.as_deref().map_or(Ok(0), |after| after.parse().map_err(|_| malformed()))
+    // SQLite counts in signed numbers, and no journal is that long.
+    let seq = |text: &str| text.parse().ok().filter(|&seq| i64::try_from(seq).is_ok()).ok_or_else(malformed);
+    page.after.as_deref().map_or(Ok(0), seq)
 }
 
 /// A query put together from the conditions that a filter asks for.
