@@ -10,6 +10,7 @@ use utoipa::{
     openapi::{
         Components, ContentBuilder, HeaderBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Required,
         ResponseBuilder, Type,
+        link::LinkBuilder,
         path::{Operation, ParameterBuilder, ParameterIn},
         security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
@@ -74,6 +75,7 @@ pub(crate) fn document() -> OpenApi {
         }
         if let Some(post) = &mut item.post {
             add_idempotency_key(post);
+            add_links(post);
         }
     }
     document
@@ -150,6 +152,32 @@ fn add_idempotency_key(post: &mut Operation) {
     }
 }
 
+/// Where to go on with what was just made: by its id, in that parameter.
+fn add_links(post: &mut Operation) {
+    let (parameter, operations): (_, &[&str]) = match post.operation_id.as_deref() {
+        Some("createOffer") => (
+            "offer",
+            &[
+                "getOffer",
+                "amendOffer",
+                "blockUnits",
+                "unblockUnits",
+                "getAvailability",
+                "getMap",
+                "getMapStatus",
+            ],
+        ),
+        Some("placeHold") => ("id", &["getHold", "extendHold", "releaseHold"]),
+        Some("createBooking") => ("id", &["getBooking", "cancelBooking"]),
+        _ => return,
+    };
+    let Some(RefOr::T(made)) = post.responses.responses.get_mut("201") else { return };
+    for operation in operations {
+        let link = LinkBuilder::new().operation_id(*operation).parameter(parameter, "$response.body#/id");
+        made.links.insert((*operation).to_owned(), link.build().into());
+    }
+}
+
 /// What any request can meet.
 const EVERYWHERE: [Code; 6] = [
     Code::MethodNotAllowed,
@@ -218,9 +246,10 @@ fn security(operation: &str) -> Vec<SecurityRequirement> {
         "createOffer" | "amendOffer" | "blockUnits" | "unblockUnits" | "listBookings" | "readJournal" => {
             vec![key()]
         }
-        "placeHold" => vec![key(), session(), SecurityRequirement::default()],
-        "getHold" | "extendHold" | "releaseHold" | "createBooking" | "getBooking" | "cancelBooking" => {
-            vec![key(), session()]
+        // Without either, a browser that has nothing yet: it may begin, and finds nothing of anyone's.
+        "placeHold" | "getHold" | "extendHold" | "releaseHold" | "createBooking" | "getBooking"
+        | "cancelBooking" => {
+            vec![key(), session(), SecurityRequirement::default()]
         }
         _ => vec![],
     }

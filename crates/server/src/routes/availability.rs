@@ -6,7 +6,6 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use holdfast_domain::Inventory;
 use holdfast_engine::ledger::{Snapshot, SnapshotUnits};
 
 use super::{InOffer, has_it, tagged};
@@ -41,13 +40,8 @@ pub(crate) async fn read(
     let query = query::parse::<AvailabilityQuery>(&uri)?;
     let unknown = || Problem::unknown_offer(id.as_str());
     let offer = app.ledger().offer(&id).await?.ok_or_else(unknown)?.offer;
-    let (range, cells) = match offer.inventory() {
-        Inventory::Slots(calendar) => {
-            let range = query.range(&offer, calendar, app.clock.now())?;
-            (Some(range), Some(calendar.cells(range.days)))
-        }
-        Inventory::Seats(_) | Inventory::Stock(_) => (None, None),
-    };
+    let range = query.range(&offer, app.clock.now())?;
+    let cells = range.as_ref().map(|range| range.cells.clone());
     let snapshot = app.ledger().snapshot(&id, cells).await?.ok_or_else(unknown)?;
     let tag = etag(&snapshot, range.as_ref());
     let body = if has_it(&headers, &tag) { Bytes::new() } else { written(snapshot, range).await? };

@@ -21,7 +21,8 @@ use crate::{
 ///
 /// Needs an `Idempotency-Key`: sending it twice books once.
 #[utoipa::path(post, path = "/v1/bookings", tag = "Bookings", operation_id = "createBooking",
-    request_body = ConfirmHold<'_>,
+    request_body(content = ConfirmHold<'_>,
+        example = json!({"hold": "hold_00000000000000000000000000", "payment": {"provider": "none"}})),
     responses((status = 201, description = "The booking.", body = Booking<'_>)))]
 pub(crate) async fn create(
     State(app): State<Shared>,

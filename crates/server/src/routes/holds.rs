@@ -24,7 +24,8 @@ use crate::{
 /// All lines are taken or none. The same holder asking again for exactly what it already holds gets its own live
 /// hold back (200). A browser without a session is given one.
 #[utoipa::path(post, path = "/v1/holds", tag = "Holds", operation_id = "placeHold",
-    request_body = PlaceHold<'_>,
+    request_body(content = PlaceHold<'_>,
+        example = json!({"holder": "alice", "lines": [{"offer": "hall", "unit": "A-12"}]})),
     responses(
         (status = 201, description = "The units are yours until the hold expires.", body = Hold<'_>),
         (status = 200, description = "You hold exactly this already.", body = Hold<'_>)))]

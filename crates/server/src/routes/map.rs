@@ -54,7 +54,7 @@ pub(crate) async fn layout(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let asked = query::parse::<MapQuery>(&uri)?.v;
+    let asked = query::parse::<MapQuery>(&uri)?.hash()?;
     let view = app.ledger().offer(&id).await?.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
     let body = wire::json(&MapLayout::of(&view.offer, plan_of(&view.offer)?));
     let hash = hash(&body);

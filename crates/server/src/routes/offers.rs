@@ -20,7 +20,10 @@ use crate::{
 ///
 /// `id` is optional; without one a readable id is made. Exactly the inventory of its `kind` is given.
 #[utoipa::path(post, path = "/v1/offers", tag = "Offers", operation_id = "createOffer",
-    request_body = NewOffer,
+    request_body(content = NewOffer, example = json!({"id": "hall", "name": "Night at the Hall", "kind": "seats",
+        "currency": "EUR", "hold_ttl_s": 600, "limit_per_holder": 6,
+        "seats": {"sections": [{"name": "Stalls", "category": "A", "price": 4500,
+            "rows": [{"name": "A", "seats": 20}, {"name": "B", "seats": 20}]}]}})),
     responses((status = 201, description = "The offer as it is now on sale.", body = Offer<'_>)))]
 pub(crate) async fn create(
     State(app): State<Shared>,
@@ -57,7 +60,7 @@ pub(crate) async fn read(State(app): State<Shared>, InOffer(id): InOffer) -> Res
 /// Units and prices stay what they are; a stock line's capacity cannot go below what is held and booked.
 #[utoipa::path(patch, path = "/v1/offers/{offer}", tag = "Offers", operation_id = "amendOffer",
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
-    request_body = AmendOffer,
+    request_body(content = AmendOffer, example = json!({"name": "Another Night at the Hall"})),
     responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
 pub(crate) async fn amend(
     State(app): State<Shared>,
@@ -74,7 +77,7 @@ pub(crate) async fn amend(
 /// Stops the sale of what is left of each; a unit that is wholly held or booked is refused.
 #[utoipa::path(post, path = "/v1/offers/{offer}/block", tag = "Offers", operation_id = "blockUnits",
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
-    request_body = UnitList,
+    request_body(content = UnitList, example = json!({"units": ["A-1"]})),
     responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
 pub(crate) async fn block(
     State(app): State<Shared>,
@@ -89,7 +92,7 @@ pub(crate) async fn block(
 /// Put units back on sale.
 #[utoipa::path(post, path = "/v1/offers/{offer}/unblock", tag = "Offers", operation_id = "unblockUnits",
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
-    request_body = UnitList,
+    request_body(content = UnitList, example = json!({"units": ["A-1"]})),
     responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
 pub(crate) async fn unblock(
     State(app): State<Shared>,

@@ -6,8 +6,9 @@ use holdfast_domain::{
     Counts as DomainCounts, Inventory, Moment, Offer, StockLine, Unit, UnitNo,
     schedule::{Calendar, Date, Days, LocalTime, parse_date},
     seat_plan::SeatPlan,
+    text,
 };
-use holdfast_engine::ledger::{Snapshot, SnapshotUnits};
+use holdfast_engine::ledger::{Cells, Snapshot, SnapshotUnits};
 use jiff::ToSpan;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
 use utoipa::{IntoParams, ToSchema};
@@ -35,29 +36,31 @@ pub(crate) struct AvailabilityQuery {
 }
 
 /// The part of a calendar that was asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Range {
-    pub days: Days,
+    days: Days,
+    pub cells: Cells,
     from: Date,
     to: Date,
     service: Option<u16>,
 }
 
 impl AvailabilityQuery {
-    pub(crate) fn range(&self, offer: &Offer, calendar: &Calendar, now: Moment) -> Result<Range, Problem> {
-        let from = match &self.from {
-            Some(text) => day("from", text)?,
-            None => today(calendar, now),
-        };
-        let to = match &self.to {
-            Some(text) => day("to", text)?,
-            None => from.saturating_add((DEFAULT_DAYS - 1).days()),
-        };
+    /// What of this offer is asked for: of a calendar some days, of anything else everything.
+    pub(crate) fn range(&self, offer: &Offer, now: Moment) -> Result<Option<Range>, Problem> {
+        let from = self.from.as_deref().map(|text| day("from", text)).transpose()?;
+        let to = self.to.as_deref().map(|text| day("to", text)).transpose()?;
+        let service = self.service.as_deref().filter(|key| !key.is_empty());
+        let service = service.map(|key| text::visible("service", key, 64)).transpose()?;
+        let Inventory::Slots(calendar) = offer.inventory() else { return Ok(None) };
+        let from = from.unwrap_or_else(|| today(calendar, now));
+        let to = to.unwrap_or_else(|| from.saturating_add((DEFAULT_DAYS - 1).days()));
         let unknown =
             |key: &str| Problem::new(Code::UnknownUnit, format!("{} has no service {key:?}.", offer.id()));
-        let find = |key: &String| calendar.service(key).ok_or_else(|| unknown(key));
-        let service = self.service.as_ref().filter(|key| !key.is_empty()).map(find).transpose()?;
-        Ok(Range { days: calendar.days(from, to)?, from, to, service })
+        let find = |key: String| calendar.service(&key).ok_or_else(|| unknown(&key));
+        let service = service.map(find).transpose()?;
+        let days = calendar.days(from, to)?;
+        Ok(Some(Range { days, cells: calendar.cells(days), from, to, service }))
     }
 }
 
@@ -151,7 +154,7 @@ impl<'a> Availability<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot, range: Option<&Range>) -> Self {
         let part = match (snapshot.offer.inventory(), range) {
             (Inventory::Slots(calendar), Some(range)) => {
-                Some(CalendarPart { calendar, range: *range, snapshot })
+                Some(CalendarPart { calendar, range: range.clone(), snapshot })
             }
             _ => None,
         };

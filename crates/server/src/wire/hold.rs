@@ -7,7 +7,7 @@ use holdfast_engine::ledger::HoldView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Shown, schema, time};
+use super::{Shown, given, schema, time};
 use crate::problem::{Code, Problem};
 
 /// The most lines a hold may have.
@@ -18,8 +18,8 @@ pub(crate) const MAX_LINES: usize = 100;
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlaceHold<'a> {
     /// Who the hold is for. Required with an API key; refused without one: a browser holds for itself.
-    #[serde(default)]
-    #[schema(value_type = Option<schema::Holder>)]
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<schema::Holder>, nullable = false)]
     pub holder: Option<Cow<'a, str>>,
     #[serde(borrow)]
     #[schema(value_type = Vec<LineShape>, min_items = 1, max_items = 100)]

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Shown, schema};
+use crate::problem::Problem;
 
 /// Asking for the layout by its hash makes the answer immutable.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -15,8 +16,22 @@ use super::{Shown, schema};
 #[into_params(parameter_in = Query)]
 pub(crate) struct MapQuery {
     /// The layout's hash, as in `map/status`.
-    #[param(max_length = 64)]
-    pub v: Option<String>,
+    #[param(pattern = "^[0-9a-f]{32}$")]
+    v: Option<String>,
+}
+
+impl MapQuery {
+    /// The hash that was asked for; an older layout's is as good as none.
+    pub(crate) fn hash(self) -> Result<Option<String>, Problem> {
+        let is_hash =
+            |text: &String| text.len() == 32 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+        match self.v {
+            Some(text) if !is_hash(&text) => {
+                Err(Problem::invalid("v: must be a layout's hash, as in map/status"))
+            }
+            asked => Ok(asked),
+        }
+    }
 }
 
 /// Where the seats are. Seat `n` of a row has the number `first + n - 1`, its place in `map/status`.

@@ -21,7 +21,7 @@ use bytes::Bytes;
 pub use offer_file::{OfferFault, check_offers};
 pub(crate) use problem::{ProblemShape, problem_json};
 pub use render::render;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
@@ -33,6 +33,11 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem
     }
     serde_json::from_slice(body)
         .map_err(|fault| Problem::invalid(fault.to_string().chars().take(300).collect::<String>()))
+}
+
+/// Tells a field that is null from one that is not there; where null is no value of the field, it is refused.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Writes what cannot fail to be JSON: our own shapes, with text keys only.

@@ -8,7 +8,7 @@ use holdfast_domain::{
     seat_plan, text::Invalid,
 };
 use holdfast_engine::mint;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -18,6 +18,7 @@ use utoipa::{
 };
 
 use super::{
+    given,
     offer::{Hours, Kind, Seats, Section, Service, Slots, Stock, StockEntry},
     schema, time,
 };
@@ -225,11 +226,6 @@ pub(crate) struct AmendLine {
 pub(crate) struct AmendSlots {
     #[schema(value_type = Vec<schema::Day>)]
     closed: Vec<String>,
-}
-
-/// Tells a field that is null from one that is not there.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
 }
 
 impl AmendOffer {

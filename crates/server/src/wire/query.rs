@@ -2,7 +2,7 @@
 //! `?offer=&holder=` asks for everything.
 
 use axum::{extract::Query, http::Uri};
-use holdfast_domain::{HolderId, OfferId};
+use holdfast_domain::{HolderId, OfferId, text};
 use holdfast_engine::ledger::{BookingFilter, JournalFilter, PageRequest};
 use serde::{Deserialize, de::DeserializeOwned};
 use utoipa::IntoParams;
@@ -23,7 +23,7 @@ fn given(text: &Option<String>) -> Option<&str> {
 }
 
 fn limit(asked: &Option<String>) -> Result<usize, Problem> {
-    let Some(text) = given(asked) else { return Ok(DEFAULT_LIMIT) };
+    let Some(text) = asked else { return Ok(DEFAULT_LIMIT) };
     match text.parse() {
         Ok(limit @ 1..=MAX_LIMIT) => Ok(limit),
         _ => Err(Problem::invalid(format!("limit: must be 1 to {MAX_LIMIT}"))),
@@ -36,6 +36,7 @@ fn limit(asked: &Option<String>) -> Result<usize, Problem> {
 #[into_params(parameter_in = Query)]
 pub(crate) struct OffersQuery {
     /// The `next` of the page before.
+    #[param(pattern = "^[a-z0-9-]{0,64}$")]
     after: Option<String>,
     /// How many at once.
     #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
@@ -61,6 +62,7 @@ pub(crate) struct BookingsQuery {
     #[param(max_length = 128)]
     holder: Option<String>,
     /// The `next` of the page before.
+    #[param(pattern = "^[0-9]{0,18}$")]
     after: Option<String>,
     /// How many at once.
     #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
@@ -94,6 +96,7 @@ pub(crate) struct JournalQuery {
     #[param(pattern = "^(bk_[0-7][0-9a-hjkmnp-tv-z]{25})?$")]
     booking: Option<String>,
     /// The `next` of the page before.
+    #[param(pattern = "^[0-9]{0,18}$")]
     after: Option<String>,
     /// How many at once.
     #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
@@ -107,7 +110,7 @@ impl JournalQuery {
         let booking = given(&self.booking).map(|text| text.parse().map_err(|_| not_an_id("booking")));
         let filter = JournalFilter {
             offer: given(&self.offer).map(offer_id).transpose()?,
-            unit: given(&self.unit).map(str::to_owned),
+            unit: given(&self.unit).map(|unit| text::visible("unit", unit, 64)).transpose()?,
             hold: hold.transpose()?,
             booking: booking.transpose()?,
         };

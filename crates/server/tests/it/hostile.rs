@@ -162,6 +162,7 @@ async fn other_methods_and_paths_are_typed_too() {
 async fn queries_are_checked_like_bodies() {
     let app = TestApp::with_hall().await;
     for query in [
+        "limit=",
         "limit=0",
         "limit=501",
         "limit=x",
@@ -173,7 +174,14 @@ async fn queries_are_checked_like_bodies() {
     ] {
         app.client().get(&format!("/v1/offers?{query}")).await.expect_problem(400, "invalid_request");
     }
-    for query in ["hold=x", "booking=x", "offer=No", "limit=999999999999999999999", "after=x"] {
+    for query in [
+        "hold=x",
+        "booking=x",
+        "offer=No",
+        "limit=999999999999999999999",
+        "after=x",
+        "after=18446744073709551615",
+    ] {
         app.admin().get(&format!("/v1/journal?{query}")).await.expect_problem(400, "invalid_request");
     }
     app.admin().get("/v1/bookings?holder=a%20b").await.expect_problem(400, "invalid_request");

@@ -105,8 +105,7 @@ fn group(document: &Value, tag: &Value) -> Group {
 }
 
 fn described(path: &str, method: &str, operation: &Value) -> Operation {
-    let id = text_at(operation, "/operationId");
-    let body = operation.pointer("/requestBody/content/application~1json/schema");
+    let body = operation.pointer("/requestBody/content/application~1json");
     Operation {
         method: method.to_uppercase(),
         path: path.to_owned(),
@@ -114,11 +113,11 @@ fn described(path: &str, method: &str, operation: &Value) -> Operation {
         description: text_at(operation, "/description"),
         access: access(operation),
         parameters: each(operation, "/parameters").map(parameter).collect(),
-        body: body.map(|schema| Body { shape: shape_name(schema), example: example(&id).to_owned() }),
+        body: body.map(|body| Body { shape: shape_name(&body["schema"]), example: pretty(&body["example"]) }),
         answers: fields(operation, "/responses")
             .map(|(status, answer)| described_answer(status, answer))
             .collect(),
-        id,
+        id: text_at(operation, "/operationId"),
     }
 }
 
@@ -156,24 +155,9 @@ fn shape_name(schema: &Value) -> String {
 }
 
 fn shape(name: &str, schema: &Value) -> Shape {
-    Shape {
-        name: name.to_owned(),
-        description: text_at(schema, "/description"),
-        json: serde_json::to_string_pretty(schema).unwrap_or_default(),
-    }
+    Shape { name: name.to_owned(), description: text_at(schema, "/description"), json: pretty(schema) }
 }
 
-/// Bodies that work when sent in this order to a fresh server.
-fn example(operation: &str) -> &'static str {
-    match operation {
-        "createOffer" => {
-            r#"{"id":"hall","name":"Night at the Hall","kind":"seats","currency":"EUR","hold_ttl_s":600,
- "seats":{"sections":[{"name":"Stalls","category":"A","price":4500,"rows":[{"name":"A","seats":20}]}]}}"#
-        }
-        "amendOffer" => r#"{"name":"Another Night at the Hall"}"#,
-        "blockUnits" | "unblockUnits" => r#"{"units":["A-1"]}"#,
-        "placeHold" => r#"{"holder":"alice","lines":[{"offer":"hall","unit":"A-12"}]}"#,
-        "createBooking" => r#"{"hold":"hold_…","payment":{"provider":"none"}}"#,
-        _ => "{}",
-    }
+fn pretty(json: &Value) -> String {
+    serde_json::to_string_pretty(json).unwrap_or_default()
 }
