@@ -8,6 +8,7 @@
 //! To add one: a function here, an entry in [`TARGETS`], its line in `fuzz_targets/`, its `[[bin]]`, and at least
 //! one seed in `seeds/<name>/` that reaches the accepting side of the parser.
 
+mod import;
 mod journal;
 pub mod mutate;
 mod names;
@@ -37,6 +38,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "query", run: fuzzing::queries },
     Target { name: "instant", run: fuzzing::instant },
     Target { name: "header", run: fuzzing::headers },
+    Target { name: "offers_file", run: import::offers_file },
+    Target { name: "sheet", run: import::sheet },
 ];
 
 /// Runs a target by its name.
