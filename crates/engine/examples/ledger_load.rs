@@ -1,11 +1,12 @@
 //! Measures the embedded ledger alone: tasks that send commands as fast as they are answered.
 //!
 //! ```text
-//! cargo run --release -p holdfast-engine --example ledger_load -- <holds|keyed|refusals|restart> [count] [tasks] [dir]
+//! cargo run --release -p holdfast-engine --example ledger_load -- <mode> [count] [tasks] [dir]
 //! ```
-//! `holds` places unkeyed holds, `keyed` the same with an idempotency key each, `refusals` asks for one taken
-//! seat, `restart` places holds and then opens the folder again. Prints rates, the writer's CPU time per command
-//! and latencies.
+//! Modes: `holds` places unkeyed holds, `keyed` the same with an idempotency key each, `refusals` asks for one taken
+//! seat, `tables` places holds and then times a clean shutdown, `open` times the opening of a `dir` that an earlier
+//! run left behind. Prints rates, latencies and CPU time, which on a busy machine says more than the clock. A `dir`
+//! that is named is kept, as a crash would leave it.
 
 use std::{
     path::PathBuf,
@@ -31,14 +32,15 @@ use holdfast_engine::{
 };
 
 const OFFERS: u64 = 20;
-const ROW: u64 = 1000;
+const ROW: u64 = 40;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Holds,
     Keyed,
     Refusals,
-    Restart,
+    Tables,
+    Open,
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -47,40 +49,52 @@ async fn main() {
     let mode = match args.next().as_deref() {
         Some("keyed") => Mode::Keyed,
         Some("refusals") => Mode::Refusals,
-        Some("restart") => Mode::Restart,
+        Some("tables") => Mode::Tables,
+        Some("open") => Mode::Open,
         _ => Mode::Holds,
     };
     let count: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(500_000);
     let tasks: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(256);
     let temporary = std::env::temp_dir().join(format!("ledger-load-{}", std::process::id()));
-    let dir: PathBuf = args.next().map_or(temporary, PathBuf::from);
+    let named: Option<PathBuf> = args.next().map(PathBuf::from);
+    let dir = named.clone().unwrap_or(temporary);
 
+    let (began, cpu) = (now(), process_cpu());
     let ledger = Arc::new(open(&dir));
+    println!("ready after               {:>10.2?}, CPU {:.2?}", began.elapsed(), process_cpu() - cpu);
+    if mode != Mode::Open {
+        measure(&ledger, mode, count, tasks).await;
+    }
+    if mode == Mode::Tables {
+        let (began, cpu) = (now(), process_cpu());
+        ledger.shutdown().await;
+        println!("shutdown, tables filled   {:>10.2?}, CPU {:.2?}", began.elapsed(), process_cpu() - cpu);
+    }
+    drop(ledger);
+    let sizes =
+        dir.read_dir().expect("the folder").flatten().map(|file| file.metadata().map_or(0, |m| m.len()));
+    println!("on disk                   {:>10.1} MB", sizes.sum::<u64>() as f64 / 1e6);
+    if named.is_none() {
+        std::fs::remove_dir_all(&dir).expect("the folder goes");
+    }
+}
+
+async fn measure(ledger: &Arc<EmbeddedLedger>, mode: Mode, count: u64, tasks: u64) {
     for n in 0..OFFERS {
-        send(&ledger, Command::CreateOffer { offer: hall(n, count.div_ceil(OFFERS)) }, None).await;
+        send(ledger, Command::CreateOffer { offer: hall(n, count.div_ceil(OFFERS)) }, None).await;
     }
     if mode == Mode::Refusals {
-        send(&ledger, place(0, "first"), None).await;
+        send(ledger, place(0, "first"), None).await;
     }
-    let (began, cpu) = (now(), writer_cpu());
-    let latencies = run(&ledger, mode, count, tasks).await;
-    let (elapsed, cpu) = (began.elapsed(), writer_cpu() - cpu);
-    report(count, tasks, elapsed, cpu, latencies);
-
-    let began = now();
-    ledger.shutdown().await;
-    println!("shutdown, tables filled   {:>10.2?}", began.elapsed());
-    drop(ledger);
-    if mode == Mode::Restart {
-        let began = now();
-        let ledger = open(&dir);
-        println!("restart to ready          {:>10.2?}", began.elapsed());
-        drop(ledger);
-    }
-    let size: u64 =
-        dir.read_dir().expect("the folder").flatten().map(|f| f.metadata().map_or(0, |m| m.len())).sum();
-    println!("on disk                   {:>10.1} MB", size as f64 / 1e6);
-    std::fs::remove_dir_all(&dir).expect("the folder goes");
+    let (began, cpu, writer) = (now(), process_cpu(), writer_cpu());
+    let latencies = run(ledger, mode, count, tasks).await;
+    let (elapsed, cpu, writer) = (began.elapsed(), process_cpu() - cpu, writer_cpu() - writer);
+    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+    let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / count as f64;
+    println!("{count} commands, {tasks} tasks  {elapsed:>10.2?}");
+    println!("rate                      {:>10.0} /s", count as f64 / elapsed.as_secs_f64());
+    println!("CPU per command           {:>10.2} µs, of which the writer {:.2}", each(cpu), each(writer));
+    println!("latency p50 p99 max       {:>10} {} {} µs", at(0.5), at(0.99), at(1.0));
 }
 
 #[expect(clippy::disallowed_methods, reason = "this program measures")]
@@ -175,23 +189,20 @@ async fn buy(ledger: Arc<EmbeddedLedger>, mode: Mode, count: u64, next: Arc<Atom
     }
 }
 
-/// CPU time of the thread that owns the ledger, from the kernel's clock ticks.
+/// CPU time of the thread that owns the ledger.
 fn writer_cpu() -> Duration {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let ticks = tasks.filter_map(|task| {
-        let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
-        let (name, rest) = stat.split_once(") ")?;
-        let fields: Vec<&str> = rest.split(' ').collect();
-        name.contains("ledger-writer")
-            .then(|| fields[11].parse::<u64>().ok().zip(fields[12].parse::<u64>().ok()))?
-    });
-    Duration::from_millis(ticks.map(|(user, system)| (user + system) * 10).sum())
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    stats.filter(|stat| stat.contains("(ledger-writer)")).map(|stat| cpu_of(&stat)).sum()
 }
 
-fn report(count: u64, tasks: u64, elapsed: Duration, cpu: Duration, latencies: Vec<u32>) {
-    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
-    println!("{count} commands, {tasks} tasks  {elapsed:>10.2?}");
-    println!("rate                      {:>10.0} /s", count as f64 / elapsed.as_secs_f64());
-    println!("writer CPU per command    {:>10.2} µs", cpu.as_secs_f64() * 1e6 / count as f64);
-    println!("latency p50 p99 max       {:>10} {} {} µs", at(0.5), at(0.99), at(1.0));
+fn process_cpu() -> Duration {
+    std::fs::read_to_string("/proc/self/stat").map_or(Duration::ZERO, |stat| cpu_of(&stat))
+}
+
+/// User and system time from a line of `/proc/…/stat`, in the kernel's ticks of 10 ms.
+fn cpu_of(stat: &str) -> Duration {
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
 }

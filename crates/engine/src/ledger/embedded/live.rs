@@ -28,8 +28,8 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn load(place: &Place, limits: &Limits) -> Result<Self, StoreError> {
-        let connection = place.owner(limits.max_file_bytes)?;
-        let books = recover(&connection)?;
+        let mut connection = place.owner(limits.max_file_bytes)?;
+        let books = recover(&mut connection)?;
         let answers = Answers::open(&connection)?;
         let tables = Tables::open(&connection, books.head)?;
         let checkpointed =

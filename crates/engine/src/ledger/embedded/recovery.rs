@@ -2,7 +2,11 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
 };
 
 use holdfast_domain::{Entry, Moment, State, apply};
@@ -41,25 +45,57 @@ impl Books {
         mut enough: impl FnMut(Link) -> bool,
     ) -> Result<(), StoreError> {
         let mut replay = Replay::new(from, self.head);
-        // The fold trusts what was decided once. If the journal holds what never was decided, say so and stop.
-        let folded = catch_unwind(AssertUnwindSafe(|| {
-            while !enough(replay.at()) && replay.next(|entry, _| self.add(&entry))? {}
+        self.fold(|books| {
+            while !enough(replay.at()) && replay.next(|entry, _| books.add(&entry))? {}
             Ok(())
-        }));
-        let misfit = |_| {
-            let seq = self.state.version().0;
-            Err(StoreError::Corrupt(format!("journal entry {seq} does not fit the ones before it")))
-        };
-        folded.unwrap_or_else(misfit)?;
+        })?;
         self.head = replay.at();
         Ok(())
+    }
+
+    /// Adds all that the journal has, with one thread reading and checking while this one adds: for a start,
+    /// when nobody else needs the other processor.
+    fn replay_all(&mut self, from: &mut Connection) -> Result<(), StoreError> {
+        let after = self.head;
+        let (rows, to_add) = mpsc::sync_channel(ROWS_AHEAD);
+        self.head = thread::scope(|scope| {
+            let reader = scope.spawn(move || read_all(from, after, &rows));
+            self.fold(|books| {
+                to_add.iter().flatten().for_each(|entry| books.add(&entry));
+                Ok(())
+            })?;
+            reader.join().unwrap_or(Err(StoreError::Bug))
+        })?;
+        Ok(())
+    }
+
+    /// The fold trusts what was decided once. If the journal holds what never was decided, say so and stop.
+    fn fold(&mut self, fold: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        catch_unwind(AssertUnwindSafe(|| fold(self))).unwrap_or_else(|_| {
+            let seq = self.state.version().0;
+            Err(StoreError::Corrupt(format!("journal entry {seq} does not fit the ones before it")))
+        })
+    }
+}
+
+/// Rows read before they are added.
+const ROWS_AHEAD: usize = 16;
+
+/// Sends the entries of every row after `after`, and says where the journal ends.
+fn read_all(from: &Connection, after: Link, rows: &mpsc::SyncSender<Vec<Entry>>) -> Result<Link, StoreError> {
+    let mut replay = Replay::new(from, after);
+    loop {
+        let mut entries = Vec::new();
+        if !replay.next(|entry, _| entries.push(entry))? || rows.send(entries).is_err() {
+            return Ok(replay.at());
+        }
     }
 }
 
 /// The books as the disk has them.
-pub(super) fn recover(from: &Connection) -> Result<Books, StoreError> {
+pub(super) fn recover(from: &mut Connection) -> Result<Books, StoreError> {
     let mut books = newest_checkpoint(from)?;
-    books.replay(from, |_| false)?;
+    books.replay_all(from)?;
     Ok(books)
 }
 
