@@ -60,49 +60,51 @@ fn place(state: &mut State, placed: &Placed) {
     };
     state.add_held(&hold);
     touch_offers_of(state, &hold);
-    state.holds.insert(hold.id, hold);
+    state.holds.insert(hold.id, Box::new(hold));
 }
 
 /// Takes the hold out of the sums and of the map; the caller changes it and puts it back.
-fn lift(state: &mut State, hold: HoldId) -> Hold {
-    let hold = state.holds.remove(&hold).expect("a journalled hold exists");
+fn lift(state: &mut State, hold: HoldId) -> Box<Hold> {
+    let mut hold = state.holds.remove(&hold).expect("a journalled hold exists");
     state.remove_held(&hold);
     touch_offers_of(state, &hold);
+    hold.version = state.version;
     hold
 }
 
-fn extend(state: &mut State, hold: HoldId, expires_at: Moment) {
-    let lifted = lift(state, hold);
-    let extended = Hold { expires_at, extensions: lifted.extensions + 1, version: state.version, ..lifted };
-    state.add_held(&extended);
-    state.holds.insert(hold, extended);
+fn extend(state: &mut State, id: HoldId, expires_at: Moment) {
+    let mut hold = lift(state, id);
+    hold.expires_at = expires_at;
+    hold.extensions += 1;
+    state.add_held(&hold);
+    state.holds.insert(id, hold);
 }
 
-fn end(state: &mut State, hold: HoldId, ended: HoldState, at: Moment) {
-    let lifted = lift(state, hold);
-    state.ended.push_back((at, hold));
-    state.holds.insert(hold, Hold { state: ended, version: state.version, ..lifted });
+fn end(state: &mut State, id: HoldId, ended: HoldState, at: Moment) {
+    let mut hold = lift(state, id);
+    hold.state = ended;
+    state.ended.push_back((at, id));
+    state.holds.insert(id, hold);
 }
 
-fn confirm(state: &mut State, booking: BookingId, hold: HoldId, at: Moment) {
-    let lifted = lift(state, hold);
-    state.add_booked(&lifted.holder, &lifted.lines);
-    state.bookings.insert(
-        booking,
-        Booking {
-            id: booking,
-            hold,
-            holder: lifted.holder.clone(),
-            state: BookingState::Confirmed,
-            lines: Arc::clone(&lifted.lines),
-            amount: lifted.amount,
-            currency: lifted.currency,
-            created_at: at,
-            version: state.version,
-        },
-    );
-    state.ended.push_back((at, hold));
-    state.holds.insert(hold, Hold { state: HoldState::Booked { booking }, version: state.version, ..lifted });
+fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
+    let mut hold = lift(state, id);
+    state.add_booked(&hold.holder, &hold.lines);
+    let made = Booking {
+        id: booking,
+        hold: id,
+        holder: hold.holder.clone(),
+        state: BookingState::Confirmed,
+        lines: Arc::clone(&hold.lines),
+        amount: hold.amount,
+        currency: hold.currency,
+        created_at: at,
+        version: state.version,
+    };
+    state.bookings.insert(booking, Box::new(made));
+    hold.state = HoldState::Booked { booking };
+    state.ended.push_back((at, id));
+    state.holds.insert(id, hold);
 }
 
 fn cancel(state: &mut State, booking: BookingId, at: Moment) {

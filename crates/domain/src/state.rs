@@ -10,13 +10,15 @@ mod row;
 mod stake;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     ops::Range,
     sync::Arc,
 };
 
 pub(crate) use row::RowSum;
 use stake::Stake;
+
+use foldhash::HashMap;
 
 use crate::{
     hold::{Booking, BookingState, Hold, HoldState, Line, MEMORY_MS, Version},
@@ -33,8 +35,9 @@ pub struct State {
     pub(crate) offers: HashMap<OfferId, OfferState>,
     /// Offers in the order they were made, for listing.
     pub(crate) listing: Vec<OfferId>,
-    pub(crate) holds: HashMap<HoldId, Hold>,
-    pub(crate) bookings: HashMap<BookingId, Booking>,
+    /// Boxed: a map of a million holds is asked for at random, and a small one stays in the processor's reach.
+    pub(crate) holds: HashMap<HoldId, Box<Hold>>,
+    pub(crate) bookings: HashMap<BookingId, Box<Booking>>,
     /// Active holds by expiry: what the sweep works through, and when it is next needed.
     pub(crate) due: BTreeSet<(Moment, HoldId)>,
     /// Ended holds by the moment the journal ended them, so that they can be forgotten in time.
@@ -296,19 +299,20 @@ impl State {
 
     /// A hold that is live, booked, or ended not too long ago.
     pub fn hold(&self, id: HoldId, now: Moment) -> Option<&Hold> {
-        self.holds.get(&id).filter(|hold| self.ended_at(hold).is_none_or(|at| now.ms_since(at) < MEMORY_MS))
+        let remembered = |hold: &&Hold| self.ended_at(hold).is_none_or(|at| now.ms_since(at) < MEMORY_MS);
+        self.holds.get(&id).map(Box::as_ref).filter(remembered)
     }
 
     pub fn booking(&self, id: BookingId) -> Option<&Booking> {
-        self.bookings.get(&id)
+        self.bookings.get(&id).map(Box::as_ref)
     }
 
     pub fn holds(&self) -> impl Iterator<Item = &Hold> {
-        self.holds.values()
+        self.holds.values().map(Box::as_ref)
     }
 
     pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
-        self.bookings.values()
+        self.bookings.values().map(Box::as_ref)
     }
 
     /// When the next active hold runs out.
@@ -356,8 +360,8 @@ impl State {
         let mut parts = Parts {
             version: self.version,
             offers: self.offers().map(part).collect(),
-            holds: self.holds.values().cloned().collect(),
-            bookings: self.bookings.values().cloned().collect(),
+            holds: self.holds().cloned().collect(),
+            bookings: self.bookings().cloned().collect(),
         };
         parts.holds.sort_unstable_by_key(|hold| hold.id);
         parts.bookings.sort_unstable_by_key(|booking| booking.id);
@@ -377,7 +381,7 @@ impl State {
             if booking.state == BookingState::Confirmed {
                 state.add_booked(&booking.holder, &booking.lines);
             }
-            state.bookings.insert(booking.id, booking);
+            state.bookings.insert(booking.id, Box::new(booking));
         }
         let mut ended = Vec::new();
         for hold in parts.holds {
@@ -385,7 +389,7 @@ impl State {
                 HoldState::Active => state.add_held(&hold),
                 _ => ended.extend(state.recorded_end(&hold).map(|at| (at, hold.id))),
             }
-            state.holds.insert(hold.id, hold);
+            state.holds.insert(hold.id, Box::new(hold));
         }
         ended.sort_unstable();
         state.ended = ended.into();

@@ -51,36 +51,45 @@ impl Kept {
 }
 
 /// 64 bits of a scope and a key: enough to find a row by, never trusted to tell two keys apart.
-fn digest(scope: &str, key: &str) -> i64 {
+pub(super) fn digest(scope: &str, key: &str) -> i64 {
     let hash = Sha256::new().chain_update(scope).chain_update([0]).chain_update(key).finalize();
     i64::from_be_bytes(hash[..8].try_into().expect("a hash has eight bytes"))
 }
 
-/// Answers of the batch being put together.
-#[derive(Debug, Default)]
-pub(super) struct Fresh(HashMap<i64, Vec<Kept>>);
+/// Answers of the batch being put together, already in the bytes that will be written.
+#[derive(Debug)]
+pub(super) struct Fresh {
+    payload: Vec<u8>,
+    /// The digest of each, and where in the payload it begins. A batch has few enough to look through.
+    kept: Vec<(i64, usize)>,
+}
+
+impl Default for Fresh {
+    fn default() -> Self {
+        Self { payload: vec![VERSION], kept: Vec::new() }
+    }
+}
 
 impl Fresh {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kept.is_empty()
     }
 
     fn find(&self, digest: i64, key: &IdempotencyKey) -> Option<Reply> {
-        let kept = self.0.get(&digest)?.iter().find(|kept| kept.is_for(key))?;
-        Some(kept.reply(key))
+        let alike = self.kept.iter().filter(|(kept, _)| *kept == digest);
+        let mut kept = alike.filter_map(|(_, start)| decode(&mut Reader::new(&self.payload[*start..])).ok());
+        kept.find(|kept| kept.is_for(key)).map(|kept| kept.reply(key))
     }
 
-    pub(super) fn keep(&mut self, key: IdempotencyKey, answer: Answer, at: Moment, seq: u64) {
+    pub(super) fn keep(&mut self, digest: i64, key: IdempotencyKey, answer: Answer, at: Moment, seq: u64) {
         let IdempotencyKey { scope, key, fingerprint } = key;
-        let digest = digest(&scope, &key);
-        self.0.entry(digest).or_default().push(Kept { scope, key, fingerprint, answer, at, seq });
+        self.kept.push((digest, self.payload.len()));
+        encode(&mut self.payload, &Kept { scope, key, fingerprint, answer, at, seq });
     }
 
     /// Writes them down in the open transaction; returns the row.
     pub(super) fn write(&self, to: &Connection) -> rusqlite::Result<i64> {
-        let mut payload = vec![VERSION];
-        self.0.values().flatten().for_each(|kept| encode(&mut payload, kept));
-        to.prepare_cached("INSERT INTO answers_new (payload) VALUES (?1)")?.execute([payload])?;
+        to.prepare_cached("INSERT INTO answers_new (payload) VALUES (?1)")?.execute([&self.payload])?;
         Ok(to.last_insert_rowid())
     }
 }
@@ -131,8 +140,7 @@ pub(super) enum Found {
 /// All answers: those in memory's reach and those on disk.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// Digest and row of every answer that is not filed yet.
-    unfiled: BTreeSet<(i64, i64)>,
+    unfiled: Unfiled,
     rows: VecDeque<i64>,
 }
 
@@ -149,20 +157,20 @@ impl Answers {
 
     /// How many answers are not filed yet.
     pub(super) fn unfiled(&self) -> usize {
-        self.unfiled.len()
+        self.unfiled.rows.len() + self.unfiled.alike.len()
     }
 
     pub(super) fn find(
         &self,
         from: &Connection,
         fresh: &Fresh,
+        digest: i64,
         key: &IdempotencyKey,
     ) -> Result<Option<Found>, StoreError> {
-        let digest = digest(&key.scope, &key.key);
         if let Some(reply) = fresh.find(digest, key) {
             return Ok(Some(Found::InThisBatch(reply)));
         }
-        for &(_, row) in self.unfiled.range((digest, i64::MIN)..=(digest, i64::MAX)) {
+        for row in self.unfiled.rows(digest) {
             if let Some(kept) = load(from, row)?.iter().find(|kept| kept.is_for(key)) {
                 return Ok(Some(Found::Durable(kept.reply(key))));
             }
@@ -174,11 +182,11 @@ impl Answers {
 
     /// Takes note of a batch's answers once they are durable in `row`.
     pub(super) fn keep(&mut self, row: i64, fresh: &Fresh) {
-        self.committed(row, fresh.0.keys().copied());
+        self.committed(row, fresh.kept.iter().map(|(digest, _)| *digest));
     }
 
     fn committed(&mut self, row: i64, digests: impl IntoIterator<Item = i64>) {
-        self.unfiled.extend(digests.into_iter().map(|digest| (digest, row)));
+        digests.into_iter().for_each(|digest| self.unfiled.insert(digest, row));
         self.rows.push_back(row);
     }
 
@@ -192,10 +200,42 @@ impl Answers {
     }
 
     pub(super) fn filed(&mut self, filed: &Filed) {
-        for &digest in &filed.digests {
-            self.unfiled.remove(&(digest, filed.row));
-        }
+        filed.digests.iter().for_each(|&digest| self.unfiled.remove(digest, filed.row));
         self.rows.pop_front();
+    }
+}
+
+/// Where the answers are that have not been filed, by digest.
+#[derive(Debug, Default)]
+struct Unfiled {
+    rows: HashMap<i64, i64>,
+    /// Further rows of a digest that two keys share. Next to never any, and still right when there is.
+    alike: BTreeSet<(i64, i64)>,
+}
+
+impl Unfiled {
+    fn insert(&mut self, digest: i64, row: i64) {
+        if let Some(other) = self.rows.insert(digest, row)
+            && other != row
+        {
+            self.alike.insert((digest, other));
+        }
+    }
+
+    fn rows(&self, digest: i64) -> impl Iterator<Item = i64> {
+        let alike = self.alike.range((digest, i64::MIN)..=(digest, i64::MAX)).map(|(_, row)| *row);
+        self.rows.get(&digest).copied().into_iter().chain(alike)
+    }
+
+    fn remove(&mut self, digest: i64, row: i64) {
+        if !self.alike.remove(&(digest, row)) && self.rows.get(&digest) == Some(&row) {
+            self.rows.remove(&digest);
+            // Another key of this digest may still be waiting.
+            if let Some(&(_, other)) = self.alike.range((digest, i64::MIN)..=(digest, i64::MAX)).next() {
+                self.alike.remove(&(digest, other));
+                self.rows.insert(digest, other);
+            }
+        }
     }
 }
 
@@ -280,4 +320,23 @@ pub(super) fn forget(from: &Connection, horizon: Moment, limit: usize) -> rusqli
         "DELETE FROM answers WHERE at_ms < ?1 AND id IN (SELECT id FROM answers ORDER BY id LIMIT ?2)",
     )?;
     delete.execute((horizon.ms(), limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unfiled;
+
+    #[test]
+    fn keys_that_look_alike_are_all_found() {
+        let mut unfiled = Unfiled::default();
+        let rows = |unfiled: &Unfiled| unfiled.rows(7).collect::<std::collections::BTreeSet<_>>();
+        [1, 2, 3, 3].into_iter().for_each(|row| unfiled.insert(7, row));
+        unfiled.insert(8, 4);
+        assert_eq!(rows(&unfiled), [1, 2, 3].into());
+        for (gone, left) in [(3, vec![1, 2]), (1, vec![2]), (2, vec![])] {
+            unfiled.remove(7, gone);
+            assert_eq!(rows(&unfiled), left.into_iter().collect());
+        }
+        assert_eq!((unfiled.rows.len(), unfiled.alike.len()), (1, 0));
+    }
 }

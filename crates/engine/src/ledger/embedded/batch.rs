@@ -12,7 +12,7 @@ use holdfast_domain::{Actor, Command, Decision, Moment, State, Subject, Version,
 use tokio::sync::oneshot;
 
 use super::{
-    answers::{Found, Fresh},
+    answers::{self, Found, Fresh},
     changes::Touched,
     error::StoreError,
     journal::Draft,
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    ledger::{Change, LedgerError, Outcome, Render, Reply, Request},
+    ledger::{Change, IdempotencyKey, LedgerError, Outcome, Render, Reply, Request},
 };
 
 type Asker = oneshot::Sender<Result<Reply, LedgerError>>;
@@ -51,6 +51,10 @@ pub(super) struct Batch<'a> {
     durable: Version,
     draft: Draft,
     fresh: Fresh,
+    /// A transaction is open. It begins with the first key to be looked up, so that all lookups share one view,
+    /// and is otherwise as short as the writing.
+    begun: bool,
+    refusals: Refusals,
     touched: Option<Touched>,
     deferred: Vec<Deferred>,
 }
@@ -84,6 +88,8 @@ impl<'a> Batch<'a> {
             durable: live.books.state.version(),
             draft: Draft::after(live.books.head),
             fresh: Fresh::default(),
+            begun: false,
+            refusals: Refusals::default(),
             touched: somebody_listens.then(Touched::default),
             deferred: Vec::new(),
             live,
@@ -104,35 +110,56 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    fn verdict(&mut self, request: Request) -> Result<Verdict, StoreError> {
-        if let Some(key) = &request.key {
-            match self.live.answers.find(&self.live.connection, &self.fresh, key)? {
+    fn verdict(&mut self, mut request: Request) -> Result<Verdict, StoreError> {
+        let mut keyed = None;
+        if let Some(key) = request.key.take() {
+            let digest = answers::digest(&key.scope, &key.key);
+            match self.answered(digest, &key)? {
                 Some(Found::InThisBatch(reply)) => return Ok(Verdict { reply, effect: true, waits: true }),
                 Some(Found::Durable(reply)) => return Ok(Verdict { reply, effect: false, waits: false }),
-                None => {}
+                None => keyed = Some((digest, key)),
             }
         }
         let now = self.now();
         match decide(&self.live.books.state, &request.command, &request.actor, now) {
             Err(refusal) => {
-                metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
+                self.refusals.count(refusal.code());
                 let waits = self.leans_on_this_batch(&request.command);
                 Ok(Verdict { reply: Reply::Refused(refusal), effect: false, waits })
             }
-            Ok(decision) => Ok(self.accept(request, decision, now)),
+            Ok(decision) => Ok(self.accept(&request, keyed, decision, now)),
         }
     }
 
-    fn accept(&mut self, request: Request, decision: Decision, now: Moment) -> Verdict {
-        let Request { command, actor, key, .. } = request;
+    fn answered(&mut self, digest: i64, key: &IdempotencyKey) -> Result<Option<Found>, StoreError> {
+        self.begin()?;
+        self.live.answers.find(&self.live.connection, &self.fresh, digest, key)
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if !self.begun {
+            let begun = self.live.connection.execute_batch("BEGIN IMMEDIATE");
+            begun.map_err(StoreError::while_("beginning to write"))?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
+    fn accept(
+        &mut self,
+        request: &Request,
+        keyed: Option<(i64, IdempotencyKey)>,
+        decision: Decision,
+        now: Moment,
+    ) -> Verdict {
         let events = decision.events.len();
-        self.record(decision.events, &actor, now);
-        let outcome = outcome(&self.live.books.state, &command, decision.subject, events, now);
-        let effect = events > 0 || key.is_some();
-        let waits = effect || self.leans_on_this_batch(&command);
-        if let Some(key) = key {
+        self.record(decision.events, &request.actor, now);
+        let outcome = outcome(&self.live.books.state, &request.command, decision.subject, events, now);
+        let effect = events > 0 || keyed.is_some();
+        let waits = effect || self.leans_on_this_batch(&request.command);
+        if let Some((digest, key)) = keyed {
             let answer = (self.render)(&outcome);
-            self.fresh.keep(key, answer, now, self.live.books.state.version().0);
+            self.fresh.keep(digest, key, answer, now, self.live.books.state.version().0);
         }
         Verdict { reply: Reply::Done(outcome), effect, waits }
     }
@@ -187,19 +214,20 @@ impl<'a> Batch<'a> {
     }
 
     /// Makes the batch durable and answers everybody who waited for that.
-    pub(super) fn commit(self) -> Result<Done, Failed> {
+    pub(super) fn commit(mut self) -> Result<Done, Failed> {
+        self.refusals.report();
         let entries = self.draft.len();
-        if entries > 0 || !self.fresh.is_empty() {
-            let row = match self.write() {
-                Ok(row) => row,
-                Err(why) => return Err(self.failed(why, false)),
-            };
-            if let Err(why) = self.live.connection.execute_batch("COMMIT") {
-                return Err(self.failed(StoreError::while_("committing")(why), true));
-            }
-            if let Some(row) = row {
-                self.live.answers.keep(row, &self.fresh);
-            }
+        let row = match self.write() {
+            Ok(row) => row,
+            Err(why) => return Err(self.failed(why, false)),
+        };
+        if self.begun
+            && let Err(why) = self.live.connection.execute_batch("COMMIT")
+        {
+            return Err(self.failed(StoreError::while_("committing")(why), true));
+        }
+        if let Some(row) = row {
+            self.live.answers.keep(row, &self.fresh);
         }
         self.live.books.head = self.draft.head();
         for Deferred { to, reply, .. } in self.deferred {
@@ -210,16 +238,13 @@ impl<'a> Batch<'a> {
     }
 
     /// Everything but the commit; returns the row of the answers, if there are any.
-    fn write(&self) -> Result<Option<i64>, StoreError> {
-        let write = || {
-            let to = &self.live.connection;
-            to.execute_batch("BEGIN IMMEDIATE")?;
-            if self.draft.len() > 0 {
-                self.draft.write(to)?;
-            }
-            (!self.fresh.is_empty()).then(|| self.fresh.write(to)).transpose()
-        };
-        write().map_err(StoreError::while_("writing the journal"))
+    fn write(&mut self) -> Result<Option<i64>, StoreError> {
+        let doing = StoreError::while_("writing the journal");
+        if self.draft.len() > 0 {
+            self.begin()?;
+            self.draft.write(&self.live.connection).map_err(doing)?;
+        }
+        (!self.fresh.is_empty()).then(|| self.fresh.write(&self.live.connection)).transpose().map_err(doing)
     }
 
     /// Gives the batch up before its commit was tried.
@@ -229,6 +254,25 @@ impl<'a> Batch<'a> {
 
     fn failed(self, why: StoreError, unknown: bool) -> Failed {
         Failed { why, unknown, deferred: self.deferred }
+    }
+}
+
+/// How often each refusal was given in a batch: counted here, reported once.
+#[derive(Debug, Default)]
+struct Refusals(Vec<(&'static str, u64)>);
+
+impl Refusals {
+    fn count(&mut self, code: &'static str) {
+        match self.0.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, times)) => *times += 1,
+            None => self.0.push((code, 1)),
+        }
+    }
+
+    fn report(&self) {
+        for &(code, times) in &self.0 {
+            metrics::counter!("holdfast_refusals_total", "code" => code).increment(times);
+        }
     }
 }
 

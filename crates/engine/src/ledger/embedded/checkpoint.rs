@@ -12,6 +12,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
 use holdfast_domain::{Moment, State};
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 use super::{
     codec,
     error::StoreError,
+    instant_now,
     journal::{Hash, Link},
     recovery::{Books, recover_until},
     store::Place,
@@ -183,8 +185,12 @@ impl Folding {
     fn begin(place: Place, until: u64) -> Option<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let mut pace = Pace::new();
         let fold = move || {
-            let mut books = recover_until(&place.reader()?, until, &stopped)?;
+            let mut books = recover_until(&place.reader()?, |at| {
+                pace.keep();
+                at.seq >= until || stopped.load(Ordering::Relaxed)
+            })?;
             books.state.forget(books.last_at, usize::MAX);
             Ok(Image::of(&books))
         };
@@ -206,7 +212,31 @@ impl Drop for Folding {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             drop(thread.join());
+        }
+    }
+}
+
+/// A pace that leaves the processors to the sale: work a little, rest longer.
+struct Pace {
+    since: Instant,
+}
+
+impl Pace {
+    const WORK: Duration = Duration::from_millis(10);
+    /// Rest per work: folding takes a fifth of one processor.
+    const REST: u32 = 4;
+
+    fn new() -> Self {
+        Self { since: instant_now() }
+    }
+
+    fn keep(&mut self) {
+        let worked = self.since.elapsed();
+        if worked >= Self::WORK {
+            std::thread::park_timeout(worked * Self::REST);
+            self.since = instant_now();
         }
     }
 }

@@ -2,10 +2,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
+    sync::mpsc,
     thread,
 };
 
@@ -99,10 +96,13 @@ pub(super) fn recover(from: &mut Connection) -> Result<Books, StoreError> {
     Ok(books)
 }
 
-/// The books at entry `until` or soon after, unless told to stop before.
-pub(super) fn recover_until(from: &Connection, until: u64, stop: &AtomicBool) -> Result<Books, StoreError> {
+/// The same on one thread, up to where `enough` says so.
+pub(super) fn recover_until(
+    from: &Connection,
+    enough: impl FnMut(Link) -> bool,
+) -> Result<Books, StoreError> {
     let mut books = newest_checkpoint(from)?;
-    books.replay(from, |at| at.seq >= until || stop.load(Ordering::Relaxed))?;
+    books.replay(from, enough)?;
     Ok(books)
 }
 

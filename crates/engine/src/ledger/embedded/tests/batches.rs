@@ -179,6 +179,7 @@ fn answers_are_found_before_and_after_they_are_filed() {
         let mut retry = ask(&mut batch, place(2, "alice", vec![seat(1)]), Some(key("k", 1)));
         let mut reused = ask(&mut batch, place(3, "alice", vec![seat(1)]), Some(key("k", 2)));
         assert_eq!([code(&mut retry), code(&mut reused)], ["replayed", "key_reused"]);
+        batch.commit().unwrap();
         if let Some(filed) = books.live.answers.file(&books.live.connection).unwrap() {
             books.live.answers.filed(&filed);
         }
