@@ -13,7 +13,7 @@ pub struct ServerArgs {
     /// The server; without it the running demo, or http://127.0.0.1:8080
     #[arg(long, env = "HOLDFAST_URL", value_name = "URL")]
     pub url: Option<String>,
-    /// An API key; without it the running demo's
+    /// An API key; without it the running demo's, or the one in HOLDFAST_ADMIN_KEY
     #[arg(long, env = "HOLDFAST_KEY", hide_env_values = true, value_name = "KEY")]
     pub key: Option<String>,
 }
@@ -41,6 +41,8 @@ impl ServerArgs {
         })?;
         // The demo's key is for the demo alone.
         let demo_key = demo.filter(|demo| demo.url.parse() == Ok(target.clone())).map(|demo| demo.key);
-        Ok(Access { target, key: self.key.clone().or(demo_key) })
+        // Beside a server whose operator has its key in the environment, that is the key meant.
+        let admin_key = || std::env::var("HOLDFAST_ADMIN_KEY").ok().filter(|key| !key.is_empty());
+        Ok(Access { target, key: self.key.clone().or(demo_key).or_else(admin_key) })
     }
 }

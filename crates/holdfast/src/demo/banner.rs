@@ -15,8 +15,8 @@ use crate::{
     term::{self, Term, thousands},
 };
 
-/// The name in the curl line, as holder and as key: changing it makes another buyer with another intention.
-const BUYER: &str = "buyer-1";
+/// The idempotency key in the curl line. Its holder is a guest, so another key is another buyer.
+const INTENTION: &str = "first-try";
 
 pub(super) fn print(target: &Target, key: &str, taken: Option<SocketAddr>) {
     let term = Term::stdout();
@@ -43,10 +43,7 @@ pub(super) fn print(target: &Target, key: &str, taken: Option<SocketAddr>) {
     heading("Paste this: 201, seat A-12 of the hall is yours for ten minutes");
     println!("    {}", curl(target, key));
     println!("\n    {}", term.dim("Again: the same bytes, with Idempotency-Replayed: true."));
-    println!(
-        "    {}",
-        term.dim("With buyer-2 for buyer-1, twice: 409 unit_taken, and seats to take instead.")
-    );
+    println!("    {}", term.dim("With another Idempotency-Key: 409 unit_taken, and seats to take instead."));
     heading("Let a thousand people want one seat");
     println!("    holdfast race --buyers 1000");
     println!("\n  {}\n", term.dim("Ctrl-C stops it."));
@@ -59,9 +56,9 @@ fn appointments() -> String {
 }
 
 fn curl(target: &Target, key: &str) -> String {
-    let body = json!({"holder": BUYER, "lines": [{"offer": "hall", "unit": CURL_SEAT}]});
+    let body = json!({"holder": null, "lines": [{"offer": "hall", "unit": CURL_SEAT}]});
     format!(
-        "curl -i -X POST {target}/v1/holds -H 'Authorization: Bearer {key}' -H 'Idempotency-Key: {BUYER}' \
+        "curl -i -X POST {target}/v1/holds -H 'Authorization: Bearer {key}' -H 'Idempotency-Key: {INTENTION}' \
          -H 'Content-Type: application/json' -d '{body}'"
     )
 }

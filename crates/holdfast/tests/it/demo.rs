@@ -74,7 +74,7 @@ fn the_printed_line_does_what_the_text_beside_it_says() {
     let line = demo.curl_line();
     let Some(first) = paste(&line) else { return eprintln!("no curl here: not checked") };
     let again = paste(&line).unwrap();
-    let other = paste(&line.replace("buyer-1", "buyer-2")).unwrap();
+    let other = paste(&line.replace("first-try", "another-try")).unwrap();
     assert!(first.starts_with("HTTP/1.1 201"), "{first}");
     assert_eq!(body(&first), body(&again));
     assert!(again.to_ascii_lowercase().contains("idempotency-replayed: true"), "{again}");

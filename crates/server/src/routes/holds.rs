@@ -37,7 +37,7 @@ pub(crate) async fn place(State(app): State<Shared>, FromAnyone(sent): FromAnyon
 
 async fn claim(app: &App, sent: &Sent) -> Result<Response, Problem> {
     let asked = sent.json::<PlaceHold<'_>>()?;
-    let holder = holder(asked.holder.as_deref(), sent.caller.session())?;
+    let holder = holder(asked.holder.as_ref(), sent.caller.session())?;
     let command = Command::PlaceHold { hold: mint::hold_id(), holder, asks: asked.asks()? };
     app.submit(command, sent.caller.actor.clone(), sent.idempotency()).await
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use holdfast_domain::{Ask, HolderId, Line as DomainLine, Moment, Offer, OfferId, Pick, Relaxed, text};
-use holdfast_engine::ledger::HoldView;
+use holdfast_engine::{ledger::HoldView, mint};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -17,14 +17,19 @@ pub(crate) const MAX_LINES: usize = 100;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlaceHold<'a> {
-    /// Who the hold is for. Required with an API key; refused without one: a browser holds for itself.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<schema::Holder>, nullable = false)]
-    pub holder: Option<Cow<'a, str>>,
+    /// Who the hold is for; null for a guest, who is given a name of their own by each request. Required with an
+    /// API key; refused without one: a browser holds for itself.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schema(value_type = Option<schema::Holder>)]
+    pub holder: Option<Named<'a>>,
     #[serde(borrow)]
     #[schema(value_type = Vec<LineShape>, min_items = 1, max_items = 100)]
     pub lines: Vec<AskedLine<'a>>,
 }
+
+/// The body's holder: a name, or `None` for a guest.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Named<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
 
 /// One line as it arrives; [`AskedLine::ask`] finds out which of the three shapes it has.
 #[derive(Debug, Deserialize)]
@@ -96,17 +101,24 @@ fn start_of(offer: &OfferId, start: &str) -> Result<Moment, Problem> {
 }
 
 /// Whom a hold is for: the body's holder for a key, the session itself for a browser.
-pub(crate) fn holder(named: Option<&str>, session: Option<&HolderId>) -> Result<HolderId, Problem> {
+pub(crate) fn holder(named: Option<&Named<'_>>, session: Option<&HolderId>) -> Result<HolderId, Problem> {
     match (named, session) {
-        (Some(name), None) => Ok(HolderId::new(name)?),
+        (Some(Named(Some(name))), None) => Ok(HolderId::new(name)?),
+        (Some(Named(None)), None) => Ok(guest()),
         (None, Some(session)) => Ok(session.clone()),
-        (None, None) => {
-            Err(Problem::invalid("holder: must name who the hold is for when an API key is used"))
-        }
+        (None, None) => Err(Problem::invalid(
+            "holder: must name who the hold is for when an API key is used, or be null for a guest",
+        )),
         (Some(_), Some(_)) => {
             Err(Problem::invalid("holder: must be left out without an API key: a browser holds for itself"))
         }
     }
+}
+
+/// Somebody whose name nobody needs to know.
+fn guest() -> HolderId {
+    let name = format!("guest_{:032x}", mint::random_bits());
+    HolderId::new(&name).expect("letters and digits are visible")
 }
 
 /// One line of a hold: a named unit, the best seats, or a service at a time.

@@ -46,6 +46,16 @@ async fn a_key_names_the_holder_and_a_browser_does_not() {
 }
 
 #[tokio::test]
+async fn a_guest_is_another_one_each_time() {
+    let app = TestApp::with_hall().await;
+    let guest = json!({"holder": null, "lines": [{"offer": "hall", "unit": "A-1"}]});
+    let held = app.admin().post("/v1/holds", guest.clone()).await.expect(201);
+    assert!(held.json()["holder"].as_str().unwrap().starts_with("guest_"));
+    app.admin().post("/v1/holds", guest.clone()).await.expect_problem(409, "unit_taken");
+    app.client().post("/v1/holds", guest).await.expect_problem(400, "invalid_request");
+}
+
+#[tokio::test]
 async fn a_browser_is_given_a_session_and_keeps_it() {
     let app = TestApp::with_hall().await;
     let browser = app.client();
