@@ -35,7 +35,11 @@ impl Drop for Posted {
 }
 
 pub fn post(url: &str, key: &str) -> io::Result<Posted> {
-    let folder = private_folder()?;
+    let folder = folder();
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => return Err(fault),
+        _ => trusted(&folder)?,
+    }
     let hint = Hint { url: url.to_owned(), key: key.to_owned(), pid: std::process::id() };
     // Written aside and renamed, so that a reader never sees half of it.
     let draft = folder.join(format!("demo-{}.json", hint.pid));
@@ -48,7 +52,9 @@ pub fn post(url: &str, key: &str) -> io::Result<Posted> {
 
 /// The demo that runs now, if one does.
 pub fn running_demo() -> Option<Hint> {
-    let hint = read(&private_folder().ok()?.join("demo.json"))?;
+    let folder = folder();
+    trusted(&folder).ok()?;
+    let hint = read(&folder.join("demo.json"))?;
     let pid = Pid::from_raw(hint.pid.try_into().ok()?)?;
     test_kill_process(pid).is_ok().then_some(hint)
 }
@@ -57,17 +63,19 @@ fn read(path: &Path) -> Option<Hint> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-fn private_folder() -> io::Result<PathBuf> {
-    let folder = match env::var_os("XDG_RUNTIME_DIR") {
+fn folder() -> PathBuf {
+    match env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) => PathBuf::from(runtime).join("holdfast"),
         None => env::temp_dir().join(format!("holdfast-{}", getuid().as_raw())),
-    };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    // In a shared folder someone else may have been first: theirs is not trusted with a key.
-    let found = fs::symlink_metadata(&folder)?;
-    if !found.is_dir() || found.uid() != getuid().as_raw() || found.mode() & 0o077 != 0 {
-        let what = format!("{} is not a private folder of this user", folder.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
     }
-    Ok(folder)
+}
+
+/// In a shared folder someone else may have been first: theirs is not trusted with a key, nor to name a server.
+fn trusted(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let what = format!("{} is not a private folder of this user", folder.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
 }

@@ -26,6 +26,7 @@ mod server_args;
 mod settings;
 mod stop;
 mod term;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Serve(serve::ServeArgs),
     Race(race::RaceArgs),
+    Verify(verify::VerifyArgs),
     Bench(bench::BenchArgs),
     Keys(keys::KeysArgs),
     Import(import::ImportArgs),
@@ -64,6 +66,7 @@ impl Command {
             Self::Demo(args) => demo::run(args),
             Self::Serve(args) => serve::run(args),
             Self::Race(args) => race::run(args),
+            Self::Verify(args) => verify::run(args),
             Self::Bench(args) => bench::run(args),
             Self::Keys(args) => keys::run(args),
             Self::Import(args) => import::run(args),
@@ -78,6 +81,7 @@ impl Command {
     fn wants_json(&self) -> bool {
         match self {
             Self::Race(args) => args.json,
+            Self::Verify(args) => args.json,
             Self::Keys(args) => args.wants_json(),
             Self::Import(args) => args.json,
             Self::Doctor(args) => args.json,

@@ -143,15 +143,17 @@ impl Reader<'_> {
             urgent_queue: self.count("urgent_queue", 1..=MANY),
             ordinary_queue: self.count("ordinary_queue", 1..=MANY),
             read_queue: self.count("read_queue", 1..=MANY),
-            tidy_slice: self.count("tidy_slice", 1..=MANY),
-            idle_tidy_slice: self.count("idle_tidy_slice", 1..=MANY),
+            tidy_slice: self.count("tidy_slice", 0..=MANY),
+            idle_tidy_slice: self.count("idle_tidy_slice", 0..=MANY),
             upkeep_slice: self.duration("upkeep_slice", MS..=SECOND),
             max_tables_lag: self.count("max_tables_lag", 1000..=1_000_000_000) as u64,
             max_unfiled_answers: self.count("max_unfiled_answers", 1..=100_000_000),
             answers_kept: self.duration("answers_kept", HOUR..=YEAR),
+            checkpoint_every: Some(self.count("checkpoint_every", 0..=1_000_000_000) as u64)
+                .filter(|&every| every > 0),
+            max_file_bytes: Some(self.size("max_file", 0..=1 << 50) as u64).filter(|&bytes| bytes > 0),
             change_backlog: self.count("change_backlog", 1..=MANY),
             max_page: self.count("max_page", 1..=100_000),
-            ..embedded::Limits::default()
         }
     }
 

@@ -154,6 +154,20 @@ pub const SPECS: &[Spec] = &[
     setting(LEDGER, "answers_kept", "DURATION", "7d", "How long the answers to idempotency keys are kept"),
     setting(
         LEDGER,
+        "checkpoint_every",
+        "N",
+        "1000000",
+        "Journal entries from one checkpoint to the next; 0 for none",
+    ),
+    setting(
+        LEDGER,
+        "max_file",
+        "SIZE",
+        "0",
+        "The most the file may grow to before selling stops; 0 for the whole disk",
+    ),
+    setting(
+        LEDGER,
         "change_backlog",
         "N",
         "1024",

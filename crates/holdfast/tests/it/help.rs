@@ -1,7 +1,18 @@
 use crate::support::run;
 
-const COMMANDS: &[&str] =
-    &["demo", "serve", "race", "bench", "keys", "import", "export", "doctor", "config", "completions"];
+const COMMANDS: &[&str] = &[
+    "demo",
+    "serve",
+    "race",
+    "verify",
+    "bench",
+    "keys",
+    "import",
+    "export",
+    "doctor",
+    "config",
+    "completions",
+];
 
 #[test]
 fn every_command_is_listed_and_explains_itself() {

@@ -10,3 +10,4 @@ mod race;
 mod serve;
 mod settings;
 mod support;
+mod verify;

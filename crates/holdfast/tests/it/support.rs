@@ -18,7 +18,7 @@ pub(crate) fn holdfast(arguments: &[&str]) -> Command {
         command.env_remove(name);
     }
     // Tests must find no demo but their own.
-    command.env("XDG_RUNTIME_DIR", "/nonexistent").env("NO_COLOR", "1").stdin(Stdio::null()).args(arguments);
+    command.env("XDG_RUNTIME_DIR", "/dev/null").env("NO_COLOR", "1").stdin(Stdio::null()).args(arguments);
     command
 }
 
