@@ -91,6 +91,7 @@ pub fn run(args: &ExportArgs) -> Result<Exit, Failure> {
         let what = "a CSV sheet holds the plan of one offer";
         return Err(Failure::usage(what, "name it with --offer, or write all of them with --format json"));
     }
+    args.place.must_exist()?;
     let out: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(File::create(path).map_err(|fault| {
             Failure::usage(format!("{} cannot be written", path.display()), "choose another --output")

@@ -80,21 +80,21 @@ impl Node {
     }
 }
 
+/// The ledger's words end with what to do, after the last semicolon.
 pub fn cannot_open(fault: &StoreError) -> Failure {
-    let what = fault.to_string();
+    let text = fault.to_string();
+    let (what, next) = text.rsplit_once("; ").unwrap_or((&text, "run `holdfast doctor`"));
     match fault {
         StoreError::InUse { .. } => Failure::unreachable(
             what,
             "speak to the server that has it with --url, or stop that server first",
         ),
-        StoreError::Folder { .. } | StoreError::DiskFull { .. } | StoreError::Disk { .. } => {
-            Failure::unreachable(
-                what,
-                "run `holdfast doctor`: it says what is wrong with the folder and the disk",
-            )
-        }
-        StoreError::Corrupt(_) => Failure::broken(what, "run `holdfast verify`: it names what is broken"),
-        _ => Failure::broken(what, "run `holdfast doctor`"),
+        StoreError::NoBooks { .. }
+        | StoreError::Folder { .. }
+        | StoreError::DiskFull { .. }
+        | StoreError::Disk { .. }
+        | StoreError::Busy => Failure::unreachable(what, next),
+        _ => Failure::broken(what, next),
     }
 }
 

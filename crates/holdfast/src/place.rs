@@ -26,6 +26,17 @@ pub struct PlaceArgs {
 }
 
 impl PlaceArgs {
+    /// Refuses a folder that is not there: to read from it would be to make an empty one.
+    pub fn must_exist(&self) -> Result<(), Failure> {
+        match &self.data {
+            Some(folder) if !folder.is_dir() => {
+                let what = format!("there is no folder {}", folder.display());
+                Err(Failure::unreachable(what, "name the folder that `holdfast serve --data` was given"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Does `work` through the API of the place.
     pub fn work<T>(&self, work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>) -> Result<T, Failure> {
         match &self.data {

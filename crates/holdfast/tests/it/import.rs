@@ -62,6 +62,7 @@ fn offers_travel_from_folder_to_folder_without_a_server() {
     run(&["import", text(&exported), "--data", text(&other), "--json"]).expect(0);
     let journal = run(&["export", "journal", "--data", text(&other)]).expect(0).json();
     assert_eq!(journal[0]["kind"], "offer_created");
+    run(&["export", "offers", "--data", text(&folder.path().join("nowhere"))]).expect(3);
 }
 
 #[test]
