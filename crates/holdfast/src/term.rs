@@ -118,6 +118,11 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 entry`, `2 entries`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(number), if number == 1 { one } else { many })
+}
+
 /// A duration as people read latencies: `870 µs`, `12.3 ms`, `1.40 s`.
 pub fn latency(us: u64) -> String {
     match us {

@@ -51,8 +51,12 @@ impl Server {
         format!("Bearer {}", self.key)
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn resident(&self) -> Result<u64, Failure> {
-        machine::resident(self.child.id()).map_err(|fault| {
+        machine::resident(self.pid()).map_err(|fault| {
             Failure::broken("the memory of a server cannot be read", "run this where /proc is mounted")
                 .because(fault)
         })

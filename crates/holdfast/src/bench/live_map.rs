@@ -200,8 +200,7 @@ async fn scatter_states(api: &mut Api) -> Result<(), Failure> {
     let (mut blocked, mut held, mut booked) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..20_000u64 {
         let unit = format!("r{}-{}", at / 20, at % 20 + 1);
-        // A multiplicative hash: the same scatter every time, with no pattern for a compressor to find.
-        match at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 3 {
+        match scattered(at) & 3 {
             0 => blocked.push(unit),
             1 => held.push(unit),
             2 => booked.push(unit),
@@ -222,6 +221,13 @@ async fn scatter_states(api: &mut Api) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The same scatter every time, with no pattern for a compressor to find (the finaliser of SplitMix64).
+fn scattered(at: u64) -> u64 {
+    let mixed = (at ^ at >> 30).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
 
 async fn hold(api: &mut Api, units: &[String]) -> Result<String, Failure> {

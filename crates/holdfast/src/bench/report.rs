@@ -1,6 +1,6 @@
 //! What was measured, on what, and how it compares with what was hoped for.
 
-use std::{io, path::Path};
+use std::{io, path::Path, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -192,7 +192,9 @@ impl Series<'_> {
     pub fn to_json(&self) -> Value {
         let total = self.total();
         let rates: Vec<f64> = self.rounds.iter().map(|round| round.rate(self.status).round()).collect();
-        json!({"scenario": self.name, "per_second": self.rate().round(), "rounds": rates, "statuses": total.statuses,
+        let cpu_us = |used: Duration| used.as_micros() as f64 / total.with_status(self.status).max(1) as f64;
+        json!({"scenario": self.name, "server_cpu_us_each": cpu_us(total.server_cpu),
+            "generator_cpu_us_each": cpu_us(total.own_cpu), "per_second": self.rate().round(), "rounds": rates, "statuses": total.statuses,
             "lost_connections": total.lost, "latency_us": total.latency.summary()})
     }
 }

@@ -55,9 +55,8 @@ pub(super) async fn crew(
     server: &Server,
     caller: impl Fn(u64) -> Box<dyn Caller>,
 ) -> Result<Box<dyn Worker>, Failure> {
-    let crew =
-        Crew::assemble(&server.target, (0..plan.connections).map(caller)).await.map_err(interrupted)?;
-    Ok(Box::new(crew))
+    let callers = (0..plan.connections).map(caller);
+    Ok(Box::new(Crew::assemble(&server.target, server.pid(), callers).await.map_err(interrupted)?))
 }
 
 fn figures(tallies: &[Vec<crate::load::Tally>]) -> Vec<Figure> {

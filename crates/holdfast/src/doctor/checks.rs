@@ -172,9 +172,9 @@ fn read_books(books: &Connection) -> rusqlite::Result<Vec<Finding>> {
         [],
         |row| row.get(0),
     )?;
-    let entries = term::thousands(last_seq.unsigned_abs());
+    let entries = term::count(last_seq.unsigned_abs(), "journal entry", "journal entries");
     Ok(vec![
-        Finding::well("books", format!("{entries} journal entries")),
+        Finding::well("books", entries),
         last_entry(last_at.map(Moment::from_ms)),
         lag(last_seq - projected),
     ])
@@ -197,7 +197,7 @@ fn last_entry(at: Option<Moment>) -> Finding {
 
 fn lag(entries: i64) -> Finding {
     const CHECK: &str = "tables behind by";
-    let shown = format!("{} entries", term::thousands(entries.max(0).unsigned_abs()));
+    let shown = term::count(entries.max(0).unsigned_abs(), "entry", "entries");
     match entries {
         LARGE_LAG.. => Finding::doubtful(CHECK, shown, "lists and the journal are slow until they catch up"),
         _ => Finding::well(CHECK, shown),

@@ -13,7 +13,10 @@ use super::{
     latency::{Latency, stopwatch},
     rounds::Worker,
 };
-use crate::http::{Connection, Response, Target};
+use crate::{
+    http::{Connection, Response, Target},
+    machine,
+};
 
 /// What one connection asks, again and again.
 pub trait Caller: Send + 'static {
@@ -32,6 +35,9 @@ pub struct Tally {
     pub lost: u64,
     pub elapsed: Duration,
     pub latency: Latency,
+    /// Processor time that the server used meanwhile, and that this process used.
+    pub server_cpu: Duration,
+    pub own_cpu: Duration,
 }
 
 impl Tally {
@@ -51,12 +57,15 @@ impl Tally {
         self.lost += other.lost;
         self.elapsed += other.elapsed;
         self.latency.add(&other.latency);
+        self.server_cpu += other.server_cpu;
+        self.own_cpu += other.own_cpu;
     }
 }
 
 /// Connections and what each asks, kept between stretches so that none of them pays for connecting.
 pub struct Crew {
     target: Target,
+    server_pid: u32,
     members: Vec<Member>,
 }
 
@@ -74,18 +83,20 @@ struct Member {
 impl Crew {
     pub async fn assemble(
         target: &Target,
+        server_pid: u32,
         callers: impl IntoIterator<Item = Box<dyn Caller>>,
     ) -> io::Result<Self> {
         let mut members = Vec::new();
         for caller in callers {
             members.push(Member { connection: Connection::open(target).await?, caller });
         }
-        Ok(Self { target: target.clone(), members })
+        Ok(Self { target: target.clone(), server_pid, members })
     }
 
     /// Everyone asks, as fast as answers come, until the time is up; whatever is under way then is still counted.
     async fn shifts(&mut self, stretch: Duration) -> io::Result<Tally> {
         let tally = Arc::new(Mutex::new(Tally::default()));
+        let (server_cpu, own_cpu) = self.cpu_times();
         let started = stopwatch();
         let until = started + stretch;
         let shifts: Vec<_> = self
@@ -98,7 +109,14 @@ impl Crew {
         }
         let mut tally = std::mem::take(&mut *tally.lock().expect("no shift panics while counting"));
         tally.elapsed = started.elapsed();
+        let (server_later, own_later) = self.cpu_times();
+        (tally.server_cpu, tally.own_cpu) =
+            (server_later.saturating_sub(server_cpu), own_later.saturating_sub(own_cpu));
         Ok(tally)
+    }
+
+    fn cpu_times(&self) -> (Duration, Duration) {
+        (machine::cpu_time(self.server_pid), machine::cpu_time(std::process::id()))
     }
 }
 

@@ -102,7 +102,10 @@ fn show(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Verdic
     line(heard.errors.is_empty(), thousands(sum(&heard.errors)), "errors", listed(&heard.errors));
     match verdict {
         Some(Verdict { entries, double_bookings: double }) => {
-            let read = format!("checked from the journal: {entries} entries of this unit");
+            let read = format!(
+                "checked from the journal of this unit, {}",
+                term::count(*entries as u64, "entry", "entries")
+            );
             line(*double == 0, thousands(*double), "double bookings", read);
         }
         None => {

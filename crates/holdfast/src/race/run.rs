@@ -142,6 +142,7 @@ pub async fn race(access: &Access, course: &Course, buyers: u32) -> Result<Heard
         bar.inc(1);
     }
     bar.finish_and_clear();
+    shuffle(&mut ready);
     let line = Arc::new(Barrier::new(ready.len()));
     let go = stopwatch();
     let buyers: Vec<_> = ready.into_iter().map(|buyer| tokio::spawn(buyer.run(line.clone()))).collect();
@@ -152,6 +153,13 @@ pub async fn race(access: &Access, course: &Course, buyers: u32) -> Result<Heard
     }
     heard.elapsed_ms = go.elapsed().as_millis() as u64;
     Ok(heard)
+}
+
+/// Whoever stands first at the line is first over it; where one stands should be luck.
+fn shuffle<T>(items: &mut [T]) {
+    for at in (1..items.len()).rev() {
+        items.swap(at, (holdfast_engine::mint::random_bits() % (at as u128 + 1)) as usize);
+    }
 }
 
 fn enough_files(buyers: u32) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ fn a_healthy_folder_is_well_and_its_owner_named() {
         finding["found"].as_str().unwrap().to_owned()
     };
     assert_eq!(found("in use by"), format!("process {}", server.pid()));
-    assert_eq!(found("books"), "1 journal entries");
+    assert_eq!(found("books"), "1 journal entry");
     for check in [
         "writable",
         "free space",
