@@ -31,6 +31,7 @@ mod tests;
 mod upkeep;
 pub mod verify;
 mod views;
+mod wal;
 mod writer;
 
 use std::{

@@ -95,6 +95,9 @@ impl Place {
         let connection = self.writer()?;
         if self.is_file() {
             settle(&connection)?;
+            // The log is copied beside the sale, not by the commit that happens to make it too long.
+            let by_hand = connection.pragma_update(None, "wal_autocheckpoint", 0);
+            by_hand.map_err(StoreError::while_("opening the books"))?;
         }
         if let Some(max_bytes) = max_bytes {
             limit(&connection, max_bytes).map_err(StoreError::while_("limiting the size of the file"))?;

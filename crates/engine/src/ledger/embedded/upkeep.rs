@@ -17,6 +17,7 @@ use super::{
     instant_now,
     live::Live,
     store::{Place, Setback, unhurried},
+    wal::Log,
 };
 use crate::ledger::LedgerError;
 
@@ -41,10 +42,12 @@ pub(super) struct Upkeep {
     answers: Task,
     checkpointing: Task,
     cleaning: Task,
+    logging: Task,
     /// From when on a slice between two batches is within upkeep's share.
     next_turn: Instant,
     next_cleaning: Instant,
     checkpoints: Checkpoints,
+    log: Log,
 }
 
 /// One kind of upkeep, which may be in trouble while the others go on.
@@ -95,6 +98,8 @@ impl Upkeep {
             answers: Task::default(),
             checkpointing: Task::default(),
             cleaning: Task::default(),
+            logging: Task::default(),
+            log: Log::new(place),
             next_turn: instant_now(),
             next_cleaning: instant_now(),
         }
@@ -116,7 +121,7 @@ impl Upkeep {
 
     /// What works less well than it should.
     pub(super) fn trouble(&self) -> Option<&str> {
-        let tasks = [&self.tables, &self.answers, &self.checkpointing, &self.cleaning];
+        let tasks = [&self.tables, &self.answers, &self.checkpointing, &self.cleaning, &self.logging];
         tasks.into_iter().find_map(|task| task.trouble.as_deref())
     }
 
@@ -142,6 +147,11 @@ impl Upkeep {
         if !self.cleaning.rests() {
             let cleaned = self.clean(live, moment);
             self.cleaning.note(cleaned)?;
+        }
+        if !self.logging.rests() {
+            // A log that cannot be copied yet only grows: nothing is lost, and nothing of the sale undone.
+            let copied = self.log.slice(&live.connection);
+            self.logging.note(copied.map_err(Setback::RolledBack))?;
         }
         if free {
             self.next_turn = began + began.elapsed() * SHARE;

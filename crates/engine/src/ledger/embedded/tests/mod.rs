@@ -7,6 +7,8 @@ mod codec;
 mod crashes;
 mod expiry;
 mod failures;
+mod flushing;
+mod logs;
 mod queueing;
 mod serving;
 mod verifying;
