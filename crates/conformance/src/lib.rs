@@ -12,10 +12,12 @@
 //! Deliberately absent: switches in production code. What must break in order to be caught is broken here.
 
 pub mod embedded;
+pub mod histories;
 pub mod model;
 pub mod sequences;
 pub mod story;
 pub mod subject;
+mod views;
 
 /// When all stories and sequences begin: a Sunday evening in Berlin, 2026-11-15T18:00:00Z.
 pub const fn story_start() -> holdfast_domain::Moment {

@@ -4,16 +4,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use holdfast_domain::{
-    BookingId, Command, Decision, Entry, HoldId, Kind, Line, Moment, Offer, OfferId, OfferState, State,
-    Subject as Of, apply, decide,
-};
+use holdfast_domain::{BookingId, Decision, Entry, HoldId, Kind, Moment, OfferId, State, apply, decide};
 use holdfast_engine::ledger::{
-    Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Outcome, Render, Reply,
-    Snapshot, SnapshotUnits,
+    Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Render, Reply, Snapshot,
+    SnapshotUnits,
 };
 
-use crate::subject::{Asked, Subject, render};
+use crate::{
+    subject::{Asked, Subject, render},
+    views,
+};
 
 pub struct Model {
     state: State,
@@ -58,62 +58,6 @@ impl Model {
             self.journal.push(Entry { seq, at: self.now, actor, event });
         }
     }
-
-    fn outcome(&self, command: &Command, decision: &Decision) -> Outcome {
-        match (&decision.subject, command) {
-            (Of::Offer(id), command) => offer_outcome(command, self.offer_view(self.state_of(id))),
-            (Of::Hold(id), Command::PlaceHold { .. }) => {
-                Outcome::Held { hold: self.hold_view(*id), again: decision.events.is_empty() }
-            }
-            (Of::Hold(id), Command::ExtendHold { .. }) => Outcome::Extended(self.hold_view(*id)),
-            (Of::Hold(id), _) => Outcome::Released(self.hold_view(*id)),
-            (Of::Booking(id), Command::Confirm { .. }) => Outcome::Confirmed(self.booking_view(*id)),
-            (Of::Booking(id), _) => Outcome::Cancelled(self.booking_view(*id)),
-            (Of::Nothing, _) => Outcome::Tidied { expired: decision.events.len() },
-        }
-    }
-
-    fn state_of(&self, id: &OfferId) -> &OfferState {
-        self.state.offer(id).expect("a decision is about what exists")
-    }
-
-    fn offer_view(&self, at: &OfferState) -> OfferView {
-        OfferView {
-            offer: Arc::clone(at.offer()),
-            created_at: at.created_at(),
-            version: at.version(),
-            counts: at.counts(),
-        }
-    }
-
-    fn hold_view(&self, id: HoldId) -> HoldView {
-        let hold = self.state.hold(id, self.now).expect("a decision is about what exists").clone();
-        HoldView { offers: self.offers_of(&hold.lines), hold, at: self.now }
-    }
-
-    fn booking_view(&self, id: BookingId) -> BookingView {
-        let booking = self.state.booking(id).expect("a decision is about what exists").clone();
-        BookingView { offers: self.offers_of(&booking.lines), booking, at: self.now }
-    }
-
-    fn offers_of(&self, lines: &[Line]) -> Vec<Arc<Offer>> {
-        let mut offers: Vec<Arc<Offer>> = Vec::new();
-        for line in lines {
-            if !offers.iter().any(|offer| *offer.id() == line.offer) {
-                offers.push(Arc::clone(self.state_of(&line.offer).offer()));
-            }
-        }
-        offers
-    }
-}
-
-fn offer_outcome(command: &Command, view: OfferView) -> Outcome {
-    match command {
-        Command::CreateOffer { .. } => Outcome::OfferCreated(view),
-        Command::AmendOffer { .. } => Outcome::OfferAmended(view),
-        Command::Block { .. } => Outcome::Blocked(view),
-        _ => Outcome::Unblocked(view),
-    }
 }
 
 impl Subject for Model {
@@ -134,7 +78,7 @@ impl Subject for Model {
             Err(refusal) => return Ok(Reply::Refused(refusal)),
         };
         self.write(&ask, &decision);
-        let outcome = self.outcome(&ask.command, &decision);
+        let outcome = views::outcome(&self.state, &ask.command, &decision, self.now);
         if let Some(key) = ask.key {
             self.answers.insert((key.scope, key.key), (key.fingerprint, (self.render)(&outcome)));
         }
@@ -142,7 +86,7 @@ impl Subject for Model {
     }
 
     fn offer(&mut self, id: &OfferId) -> Result<Option<OfferView>, LedgerError> {
-        Ok(self.state.offer(id).map(|at| self.offer_view(at)))
+        Ok(self.state.offer(id).map(views::of_offer))
     }
 
     fn snapshot(&mut self, id: &OfferId, cells: Option<Cells>) -> Result<Option<Snapshot>, LedgerError> {
@@ -161,11 +105,11 @@ impl Subject for Model {
     }
 
     fn hold(&mut self, id: HoldId) -> Result<Option<HoldView>, LedgerError> {
-        Ok(self.state.hold(id, self.now).is_some().then(|| self.hold_view(id)))
+        Ok(self.state.hold(id, self.now).map(|hold| views::of_hold(&self.state, hold, self.now)))
     }
 
     fn booking(&mut self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
-        Ok(self.state.booking(id).is_some().then(|| self.booking_view(id)))
+        Ok(self.state.booking(id).map(|booking| views::of_booking(&self.state, booking, self.now)))
     }
 
     fn journal(&mut self) -> Result<Vec<String>, LedgerError> {

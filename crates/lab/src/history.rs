@@ -144,7 +144,7 @@ pub enum Reason {
 #[serde(deny_unknown_fields)]
 pub struct Ending {
     pub at: Micros,
-    /// Holds that the store counts as claiming their units, expired ones not yet swept included.
+    /// All holds that the store remembers; one that was asked for and is not among them never was.
     pub holds: Vec<KeptHold>,
     pub bookings: Vec<KeptBooking>,
     /// The store's own sums, by unit; empty where it keeps none.
@@ -158,6 +158,17 @@ pub struct KeptHold {
     pub hold: HoldRef,
     pub claims: Vec<Claim>,
     pub expires_at: Micros,
+    pub state: KeptState,
+}
+
+/// What a hold has become. An expired one that nobody has tidied away is still `active`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptState {
+    Active,
+    Booked,
+    Released,
+    Expired,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! The proof, in one binary: stories, random sequences, concurrent histories, seeded bugs and crashes.
 
+mod histories;
+mod seeded_bugs;
 mod sequences;
 mod size;
 mod stories;

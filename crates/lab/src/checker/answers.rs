@@ -118,6 +118,7 @@ fn check_life(history: &History, hold: HoldRef, life: &Life<'_>) -> Vec<Violatio
     let confirmed = life.confirms.iter().filter(|(act, _)| act.acknowledged());
     let late = confirmed.clone().filter_map(|(act, _)| check_confirmed(history, life, hold, act));
     let mut violations: Vec<_> = late.collect();
+    violations.extend(late_extend(history, hold, life));
     let mut booked = confirmed.filter_map(|(act, booking)| Some((act.op, (*booking)?)));
     let first = booked.next();
     if let Some((first, booking)) = first
@@ -127,6 +128,23 @@ fn check_life(history: &History, hold: HoldRef, life: &Life<'_>) -> Vec<Violatio
         violations.push(Violation::new(Anomaly::BookedTwice, what, vec![first, second]));
     }
     violations
+}
+
+/// An extension must have come while the hold was one, by all the expiries it can have had until then.
+fn late_extend(history: &History, hold: HoldRef, life: &Life<'_>) -> Option<Violation> {
+    let placing = life.placing.as_ref()?;
+    if life.extends.iter().any(|(act, _)| !act.acknowledged()) {
+        return None;
+    }
+    let expiry_before = |act: &Act| {
+        let others = life.extends.iter().filter(|(other, _)| other.op != act.op && other.start <= act.end);
+        others.filter_map(|(_, expires_at)| *expires_at).chain(placing.expires_at).max()
+    };
+    let late =
+        |act: &&Act| expiry_before(act).is_some_and(|expiry| act.start >= expiry + history.tolerance_us);
+    let (late, _) = life.extends.iter().find(|(act, _)| late(&act))?;
+    let what = format!("h{hold} had expired and was extended");
+    Some(Violation::new(Anomaly::LateExtend, what, vec![placing.act.op, late.op]))
 }
 
 /// Whatever a key was answered first, it was answered every time.

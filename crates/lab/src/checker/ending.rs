@@ -7,7 +7,7 @@ use super::{
     answers::same_claims,
     lives::{Life, Lives},
 };
-use crate::history::{Ending, History, HoldRef, KeptBooking, KeptHold};
+use crate::history::{Claim, Ending, History, HoldRef, Kept, KeptBooking, KeptHold, KeptState};
 
 pub(super) fn check(history: &History, lives: &Lives<'_>) -> Vec<Violation> {
     let Some(ending) = &history.ending else { return Vec::new() };
@@ -53,13 +53,14 @@ fn lost_hold(
     let placing = life.placing.as_ref().filter(|placing| placing.act.acknowledged())?;
     let untouched = life.releases.is_empty() && life.confirms.is_empty();
     let alive = life.last_known_expiry()? > ending.at + history.tolerance_us;
-    if kept.is_none() && untouched && alive {
+    let active = kept.is_some_and(|kept| kept.state == KeptState::Active);
+    if untouched && alive && !active {
         let what = format!("h{hold} was acknowledged, has not ended and is not there");
         return Some(Violation::new(Anomaly::LostHold, what, vec![placing.act.op]));
     }
-    let released =
-        life.releases.iter().find(|act| act.acknowledged() && act.end < placing.expires_at.unwrap_or(0));
-    released.filter(|_| kept.is_some()).map(|act| {
+    let expiry = placing.expires_at.unwrap_or(0);
+    let released = life.releases.iter().find(|act| act.acknowledged() && act.end < expiry);
+    released.filter(|_| active).map(|act| {
         let what = format!("h{hold} was released and still claims its units");
         Violation::new(Anomaly::LostRelease, what, vec![placing.act.op, act.op])
     })
@@ -82,7 +83,7 @@ fn phantom_hold(lives: &Lives<'_>, kept: &KeptHold) -> Option<Violation> {
     other_lines(life, kept.hold, &kept.claims)
 }
 
-fn other_lines(life: &Life<'_>, hold: HoldRef, kept: &[crate::history::Claim]) -> Option<Violation> {
+fn other_lines(life: &Life<'_>, hold: HoldRef, kept: &[Claim]) -> Option<Violation> {
     let placing = life.placing.as_ref()?;
     (!placing.claims.is_empty() && !same_claims(placing.claims, kept)).then(|| {
         let what = format!("h{hold} is kept with other lines than it was placed with");
@@ -92,7 +93,8 @@ fn other_lines(life: &Life<'_>, hold: HoldRef, kept: &[crate::history::Claim]) -
 
 fn wrong_sums(history: &History, ending: &Ending) -> Option<Violation> {
     let mut sums = vec![(0u64, 0u64); history.units.len()];
-    for claim in ending.holds.iter().flat_map(|kept| &kept.claims) {
+    let claiming = ending.holds.iter().filter(|kept| kept.state == KeptState::Active);
+    for claim in claiming.flat_map(|kept| &kept.claims) {
         sums[claim.unit as usize].0 += u64::from(claim.qty);
     }
     for claim in ending.bookings.iter().filter(|kept| !kept.cancelled).flat_map(|kept| &kept.claims) {
@@ -106,7 +108,7 @@ fn wrong_sums(history: &History, ending: &Ending) -> Option<Violation> {
     if let Some(what) = sums.iter().enumerate().find_map(over) {
         return Some(Violation::new(Anomaly::Oversell, what, vec![]));
     }
-    let differs = |(at, (kept, sum)): (usize, (&crate::history::Kept, &(u64, u64)))| {
+    let differs = |(at, (kept, sum)): (usize, (&Kept, &(u64, u64)))| {
         ((u64::from(kept.held), u64::from(kept.booked)) != *sum).then(|| {
             let name = &history.units[at].name;
             format!(

@@ -92,7 +92,7 @@ fn courses<'a>(
     })
 }
 
-/// Everything that changed, or may have changed, one hold.
+/// Everything that was done to one hold, or may have been.
 fn add_life(history: &History, lives: &Lives<'_>, hold: HoldRef, local: u32, tasks: &mut Vec<Task>) {
     let life = &lives.all[hold as usize];
     let Some(placing) = &life.placing else { return };
@@ -108,9 +108,13 @@ fn add_life(history: &History, lives: &Lives<'_>, hold: HoldRef, local: u32, tas
     };
     let (lo, hi) = window(placing.expires_at, placing.act.start);
     add(&placing.act, Step::Place { hold: local, lo, hi });
+    life.agains.iter().for_each(|act| add(act, Step::Again { hold: local }));
     for (act, expires_at) in &life.extends {
         let (lo, hi) = window(*expires_at, act.start);
         add(act, Step::Extend { hold: local, lo, hi });
+    }
+    if placing.expires_at.is_none() || life.extends.iter().any(|(_, expires_at)| expires_at.is_none()) {
+        add(&placing.act.unacknowledged(), Step::Lapse { hold: local });
     }
     life.releases.iter().for_each(|act| add(act, Step::Release { hold: local }));
     life.confirms.iter().for_each(|(act, _)| add(act, Step::Confirm { hold: local }));
@@ -130,7 +134,6 @@ fn looks_by_unit(history: &History, lives: &Lives<'_>) -> Vec<Vec<usize>> {
                 looks[*unit as usize].push(at);
                 None
             }
-            (Call::Hold { .. }, Outcome::Ok(Answer::Held { hold, again: true, .. })) => Some(hold),
             (
                 Call::Extend { hold } | Call::Confirm { hold, .. } | Call::Release { hold },
                 Outcome::Fail(_),
@@ -151,9 +154,6 @@ fn look(operation: &Operation, op: usize, unit: UnitRef, local: &HashMap<HoldRef
         }
         (Call::Read { .. }, Outcome::Ok(Answer::Seen { held, booked })) => {
             Step::Read { held: *held, booked: *booked }
-        }
-        (Call::Hold { .. }, Outcome::Ok(Answer::Held { hold, .. })) => {
-            Step::Again { hold: *local.get(hold)? }
         }
         (
             Call::Extend { hold } | Call::Confirm { hold, .. } | Call::Release { hold },
@@ -189,12 +189,14 @@ fn rank(history: &History, tasks: &mut [Task]) {
     for (place, at) in (1..).zip(changes) {
         let task = &mut tasks[at];
         let estimate = match history.operations[task.op].version {
-            _ if !task.required => NEVER,
+            // The latest first: what happened after all mostly did so while somebody waited for it.
+            _ if !task.required => NEVER - task.start,
             Some(_) => {
                 moment = moment.max(task.start);
                 moment
             }
-            None => task.end,
+            // What the store alone tells of was most likely done by the time somebody gave up waiting for it.
+            None => task.end.min(history.operations[task.op].end),
         };
         task.rank = (estimate, place);
     }

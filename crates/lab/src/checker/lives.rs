@@ -3,8 +3,11 @@
 //! Operations that carry one key are one intention: it began when the first of them was sent and was known when
 //! the first of them was answered.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::history::{
-    Answer, BookingRef, Call, Claim, History, HoldRef, HolderRef, Micros, Operation, Outcome, UnitRef,
+    Answer, BookingRef, Call, Claim, Ending, History, HoldRef, HolderRef, KeptHold, KeptState, Micros,
+    Operation, Outcome, UnitRef,
 };
 
 /// The end of time: of what has no end, or none that anybody was told of.
@@ -30,6 +33,15 @@ impl Act {
         self.end != NEVER
     }
 
+    /// The same, had nobody answered.
+    pub(super) fn unacknowledged(self) -> Self {
+        Self { end: NEVER, ..self }
+    }
+
+    fn same_key(&self, other: &Self) -> bool {
+        self.key.is_some() && self.key == other.key
+    }
+
     fn merge(&mut self, other: Self) {
         self.start = self.start.min(other.start);
         if other.end < self.end {
@@ -50,6 +62,8 @@ pub(super) struct Placing<'h> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Life<'h> {
     pub(super) placing: Option<Placing<'h>>,
+    /// When the holder was given it once more.
+    pub(super) agains: Vec<Act>,
     pub(super) extends: Vec<(Act, Option<Micros>)>,
     pub(super) releases: Vec<Act>,
     pub(super) confirms: Vec<(Act, Option<BookingRef>)>,
@@ -137,6 +151,70 @@ impl Life<'_> {
     }
 }
 
+impl<'h> Life<'h> {
+    fn settle(&mut self, kept: Option<&'h KeptHold>, cancelled: bool, at: Micros) {
+        let Some(kept) = kept else {
+            // Not acknowledged and not there: it never was.
+            self.placing.take_if(|placing| !placing.act.acknowledged());
+            return;
+        };
+        let never_extended = self.extends.is_empty();
+        if let Some(placing) = &mut self.placing {
+            settle([&mut placing.act], true, at);
+            if placing.claims.is_empty() {
+                placing.claims = &kept.claims;
+            }
+            if never_extended {
+                placing.expires_at.get_or_insert(kept.expires_at);
+            }
+        }
+        if self.placing.as_ref().is_some_and(|placing| placing.expires_at.is_some()) {
+            self.settle_extends(kept, at);
+        }
+        settle(self.confirms.iter_mut().map(|(act, _)| act), kept.state == KeptState::Booked, at);
+        settle(&mut self.releases, kept.state == KeptState::Released, at);
+        settle(&mut self.cancels, cancelled, at);
+        if kept.state != KeptState::Booked {
+            self.confirms.retain(|(act, _)| act.acknowledged());
+        }
+        if kept.state != KeptState::Released {
+            self.releases.retain(Act::acknowledged);
+        }
+        if !cancelled {
+            self.cancels.retain(Act::acknowledged);
+        }
+    }
+}
+
+impl Life<'_> {
+    /// An expiry that nobody was told of shows that an unanswered extension happened; where there is none, none did
+    /// after the last one that was answered.
+    fn settle_extends(&mut self, kept: &KeptHold, at: Micros) {
+        let known = self.last_known_expiry().unwrap_or(NEVER);
+        if kept.expires_at <= known {
+            let answered = self.extends.iter().map(|(act, _)| act).filter(|act| act.acknowledged());
+            let last = answered.map(|act| act.end).max().unwrap_or(Micros::MIN);
+            self.extends.retain(|(act, _)| act.acknowledged() || act.start <= last);
+            return;
+        }
+        let unheard: Vec<_> = self.extends.iter_mut().filter(|(act, _)| !act.acknowledged()).collect();
+        if let Ok([(act, expires_at)]) = <[_; 1]>::try_from(unheard) {
+            (act.end, *expires_at) = (at, Some(kept.expires_at));
+        }
+    }
+}
+
+/// If it happened and nobody heard of it, then by the first of those who asked, and by `at`.
+fn settle<'a>(acts: impl IntoIterator<Item = &'a mut Act>, happened: bool, at: Micros) {
+    let mut acts: Vec<_> = acts.into_iter().collect();
+    if happened
+        && acts.iter().all(|act| !act.acknowledged())
+        && let [only] = &mut acts[..]
+    {
+        only.end = at.max(only.start);
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Lives<'h> {
     pub(super) all: Vec<Life<'h>>,
@@ -151,6 +229,9 @@ impl<'h> Lives<'h> {
             lives.add(at, operation);
         }
         lives.add_unanswered_holds(history);
+        if let Some(ending) = &history.ending {
+            lives.settle(ending);
+        }
         for (hold, life) in (0..).zip(&lives.all) {
             for claim in life.placing.iter().flat_map(|placing| placing.claims) {
                 lives.by_unit[claim.unit as usize].push((hold, claim.qty));
@@ -159,14 +240,14 @@ impl<'h> Lives<'h> {
         lives
     }
 
-    pub(super) fn get(&self, hold: HoldRef) -> Option<&Life<'h>> {
-        self.all.get(hold as usize)
+    /// Whether somebody may hold nobody knows what: best available was asked for and never answered.
+    pub(super) fn blind(&self) -> bool {
+        let mut placings = self.all.iter().filter_map(|life| life.placing.as_ref());
+        placings.any(|placing| placing.claims.is_empty() && !placing.act.acknowledged())
     }
 
-    pub(super) fn acknowledged(&self) -> impl Iterator<Item = (HoldRef, &Life<'h>, &Placing<'h>)> {
-        let placed =
-            (0..).zip(&self.all).filter_map(|(hold, life)| Some((hold, life, life.placing.as_ref()?)));
-        placed.filter(|(_, _, placing)| placing.act.acknowledged())
+    pub(super) fn get(&self, hold: HoldRef) -> Option<&Life<'h>> {
+        self.all.get(hold as usize)
     }
 
     pub(super) fn claimants(&self, unit: UnitRef) -> impl Iterator<Item = (HoldRef, u32, &Life<'h>)> {
@@ -208,24 +289,26 @@ impl<'h> Lives<'h> {
         }
     }
 
-    /// The first yes places the hold; others with its key, or that found it held already, add nothing to it.
+    /// The first yes places the hold; others with its key add nothing to it, and others without find it held.
     fn place(&mut self, hold: HoldRef, act: Act, answer: &'h Answer) {
         let Answer::Held { holder, claims, expires_at, again, .. } = answer else { return };
         let life = self.life(hold);
         match &mut life.placing {
-            Some(placing) if act.key.is_some() && placing.act.key == act.key => placing.act.merge(act),
-            Some(_) => {}
-            None if *again => {}
-            none => {
+            Some(placing) if act.same_key(&placing.act) => placing.act.merge(act),
+            none @ None if !again => {
                 let (holder, expires_at) = (*holder, Some(*expires_at));
                 *none = Some(Placing { act, holder, claims, expires_at });
             }
+            _ => match life.agains.iter_mut().find(|known| act.same_key(known)) {
+                Some(known) => known.merge(act),
+                None => life.agains.push(act),
+            },
         }
     }
 
     fn confirm(&mut self, hold: HoldRef, act: Act, booking: Option<BookingRef>) {
         let confirms = &mut self.life(hold).confirms;
-        match confirms.iter_mut().find(|(known, _)| act.key.is_some() && known.key == act.key) {
+        match confirms.iter_mut().find(|(known, _)| act.same_key(known)) {
             Some((known, known_booking)) => {
                 known.merge(act);
                 *known_booking = known_booking.or(booking);
@@ -245,24 +328,38 @@ impl<'h> Lives<'h> {
                 continue;
             };
             let act = Act::of(at, operation, *key);
-            let answered = key.and_then(|key| by_key.get(key as usize).copied().flatten());
+            let answered = key.and_then(|key| by_key.get(&key).copied());
             let hold = answered.or(*hold).unwrap_or(self.all.len() as HoldRef);
-            match &mut self.life(hold).placing {
+            let life = self.life(hold);
+            if let Some(known) = life.agains.iter_mut().find(|known| act.same_key(known)) {
+                known.merge(act);
+                continue;
+            }
+            match &mut life.placing {
                 Some(placing) => placing.act.merge(act),
                 none => *none = Some(Placing { act, holder: *holder, claims, expires_at: None }),
             }
         }
     }
 
-    fn by_key(&self) -> Vec<Option<HoldRef>> {
-        let mut by_key = Vec::new();
-        for (hold, _, placing) in self.acknowledged() {
-            let Some(key) = placing.act.key else { continue };
-            if key as usize >= by_key.len() {
-                by_key.resize(key as usize + 1, None);
-            }
-            by_key[key as usize] = Some(hold);
+    /// What was never answered is settled by what the store remembers, where it does.
+    fn settle(&mut self, ending: &'h Ending) {
+        let kept: HashMap<HoldRef, &'h KeptHold> =
+            ending.holds.iter().map(|kept| (kept.hold, kept)).collect();
+        let cancelled = ending.bookings.iter().filter(|kept| kept.cancelled).map(|kept| kept.hold);
+        let cancelled: HashSet<HoldRef> = cancelled.collect();
+        for (hold, life) in (0..).zip(&mut self.all) {
+            life.settle(kept.get(&hold).copied(), cancelled.contains(&hold), ending.at);
         }
-        by_key
+    }
+
+    /// The hold that each key was answered with.
+    fn by_key(&self) -> HashMap<u32, HoldRef> {
+        let lives = (0..).zip(&self.all);
+        let acts = lives.flat_map(|(hold, life)| {
+            let placed = life.placing.iter().map(|placing| placing.act);
+            placed.chain(life.agains.iter().copied()).map(move |act| (act.key, hold))
+        });
+        acts.filter_map(|(key, hold)| Some((key?, hold))).collect()
     }
 }

@@ -20,9 +20,9 @@ mod linear;
 mod lives;
 mod shrink;
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
-use crate::history::{History, Outcome, Reason};
+use crate::history::{Answer, History, Outcome, Reason};
 use lives::Lives;
 
 /// What the history amounts to.
@@ -74,6 +74,9 @@ impl Evidence {
 pub enum Doubt {
     /// The run saw none of these, so it proves nothing.
     ProvesNothing(Vec<&'static str>),
+    /// Best available was asked for and never answered, and nobody looked into the store: whatever was refused may have
+    /// been refused because of it.
+    UnknownClaims,
     /// The search for an order of this unit's operations was given up.
     TooMuchToSearch { unit: String },
 }
@@ -97,6 +100,8 @@ pub enum Anomaly {
     StolenHold,
     /// A hold was confirmed at or after its expiry (I8).
     LateConfirm,
+    /// A hold was extended at or after its expiry (I8).
+    LateExtend,
     /// A hold was called expired before its time (I8).
     EarlyExpiry,
     /// One hold became two bookings.
@@ -133,11 +138,12 @@ pub enum Anomaly {
 pub fn judge(history: &History, evidence: Evidence) -> Verdict {
     let lives = Lives::of(history);
     let mut violations = answers::check(history, &lives);
-    violations.extend(claims::check(history, &lives));
+    let blind = lives.blind();
+    violations.extend(claims::check(history, &lives, blind));
     violations.extend(ending::check(history, &lives));
     let summary = summary(history, &lives);
-    let mut doubts = Vec::new();
-    if violations.is_empty() {
+    let mut doubts: Vec<Doubt> = blind.then_some(Doubt::UnknownClaims).into_iter().collect();
+    if violations.is_empty() && !blind {
         // The general reading is for what has no name; a named wrong needs no second proof.
         (violations, doubts) = linear::check(history, &lives);
     }
@@ -161,11 +167,20 @@ fn summary(history: &History, lives: &Lives<'_>) -> Summary {
     Summary {
         operations: history.operations.len(),
         unknown: count(&|outcome| *outcome == Outcome::Unknown),
-        wins: lives.acknowledged().count(),
+        wins: wins(history),
         conflicts: count(&|outcome| matches!(outcome, Outcome::Fail(Reason::Taken(_)))),
         expiries: count(&|outcome| *outcome == Outcome::Fail(Reason::Expired))
             + claims::takeovers(history, lives),
     }
+}
+
+/// Holds that somebody was told of.
+fn wins(history: &History) -> usize {
+    let held = history.operations.iter().filter_map(|operation| match &operation.outcome {
+        Outcome::Ok(Answer::Held { hold, again: false, .. }) => Some(*hold),
+        _ => None,
+    });
+    held.collect::<HashSet<_>>().len()
 }
 
 impl Verdict {
@@ -223,6 +238,7 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ProvesNothing(missing) => write!(f, "proves nothing: no {}", missing.join(", no ")),
+            Self::UnknownClaims => f.write_str("unknown claims: nobody knows what unanswered holds took"),
             Self::TooMuchToSearch { unit } => write!(f, "too much to search on {unit}"),
         }
     }

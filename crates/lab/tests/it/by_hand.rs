@@ -2,7 +2,7 @@
 
 use holdfast_lab::{
     Anomaly, Call, Claim, Doubt, Evidence, History, Outcome, Verdict,
-    history::{Answer, Ending, Kept, KeptBooking, KeptHold, Reason},
+    history::{Answer, Ending, Kept, KeptBooking, KeptHold, KeptState, Reason},
     judge,
 };
 
@@ -71,6 +71,12 @@ fn a_confirm_at_the_expiry_is_late() {
 }
 
 #[test]
+fn an_extension_at_the_expiry_is_late() {
+    Scene::new().held(0..10, 1, SEAT, 1000).extend(1000..1010, 1, 2000).shows(Anomaly::LateExtend, &[0, 1]);
+    Scene::new().held(0..10, 1, SEAT, 1000).extend(999..1010, 1, 1999).extend(1500..1510, 1, 2500).is_valid();
+}
+
+#[test]
 fn a_hold_called_expired_too_soon_was_cut_short() {
     let refused =
         |during| Scene::new().held(0..10, 1, SEAT, 1000).confirm_refused(during, 1, Reason::Expired);
@@ -116,6 +122,19 @@ fn an_unanswered_hold_may_be_in_the_way_and_may_not() {
 }
 
 #[test]
+fn an_unanswered_hold_on_the_best_leaves_a_doubt() {
+    let best = |outcome| Scene::new().hold(0..10, 1, &[], outcome);
+    best(held(1, 1, &[seat(OTHER)], 1000)).refused(20..30, 2, SEAT).shows(Anomaly::FalseRefusal, &[1]);
+    let verdict = best(Outcome::Unknown).refused(20..30, 2, SEAT).judge();
+    assert!(
+        matches!(&verdict, Verdict::Unknown(doubts, _) if *doubts == [Doubt::UnknownClaims]),
+        "{verdict}"
+    );
+    let there = Ending { at: 500, holds: vec![kept_hold(1)], ..Ending::default() };
+    best(Outcome::Unknown).refused(20..30, 2, SEAT).ending(there).is_valid();
+}
+
+#[test]
 fn an_unanswered_confirm_may_have_happened() {
     let unanswered = || {
         Scene::new().held(0..10, 1, SEAT, 1000).op(
@@ -130,7 +149,7 @@ fn an_unanswered_confirm_may_have_happened() {
     unanswered()
         .confirm_refused(40..50, 1, Reason::AlreadyBooked)
         .held(5000..5010, 2, SEAT, 9000)
-        .shows(Anomaly::NotLinearizable, &[2, 3]);
+        .shows(Anomaly::NotLinearizable, &[0, 2, 3]);
 }
 
 #[test]
@@ -251,7 +270,7 @@ fn versions_follow_real_time() {
 }
 
 fn kept_hold(hold: u32) -> KeptHold {
-    KeptHold { hold, claims: vec![seat(SEAT)], expires_at: 1000 }
+    KeptHold { hold, claims: vec![seat(SEAT)], expires_at: 1000, state: KeptState::Active }
 }
 
 fn kept_booking(hold: u32, cancelled: bool) -> KeptBooking {
@@ -274,6 +293,18 @@ fn what_was_acknowledged_is_there_at_the_end() {
     hold().confirm(20..30, 1).cancel(40..50, 1).ending(booked(false)).shows(Anomaly::LostRelease, &[1, 2]);
     let still_held = || Ending { at: 500, holds: vec![kept_hold(1)], ..Ending::default() };
     hold().release(20..30, 1).ending(still_held()).shows(Anomaly::LostRelease, &[0, 1]);
+}
+
+#[test]
+fn the_store_says_what_became_of_the_unanswered() {
+    let unanswered = || Scene::new().hold(0..10, 1, &[seat(SEAT)], Outcome::Unknown);
+    let absent = || Ending { at: 500, ..Ending::default() };
+    let there = || Ending { at: 500, holds: vec![kept_hold(1)], ..Ending::default() };
+    unanswered().refused(20..30, 2, SEAT).ending(there()).is_valid();
+    unanswered().refused(20..30, 2, SEAT).ending(absent()).shows(Anomaly::FalseRefusal, &[1]);
+    // Once it is known to be there, it is known when it ends.
+    let later = |at| Ending { at, holds: vec![kept_hold(1)], ..Ending::default() };
+    unanswered().refused(1001..1010, 2, SEAT).ending(later(2000)).shows(Anomaly::FalseRefusal, &[1]);
 }
 
 #[test]
@@ -309,7 +340,7 @@ fn the_counterexample_leaves_out_what_is_beside_the_point() {
     scene
         .read(5000..5010, SEAT, 0, 0)
         .refused(6000..6010, 500, SEAT)
-        .shows(Anomaly::NotLinearizable, &[200, 201]);
+        .shows(Anomaly::NotLinearizable, &[0, 201]);
 }
 
 #[test]
@@ -341,7 +372,7 @@ fn a_history_from_outside_is_checked_before_it_is_judged() {
         r#"{"units":[],"operations":[{"process":0,"start":5,"end":4,"call":{"read":{"unit":0}},"outcome":"unknown"}]}"#,
         r#"{"units":[],"operations":[{"process":0,"start":5,"end":6,"call":{"read":{"unit":0}},"outcome":"unknown"}]}"#,
         r#"{"units":[],"operations":[{"process":0,"start":5,"end":6,"call":{"release":{"hold":4000000000}},"outcome":"unknown"}]}"#,
-        r#"{"units":[],"operations":[],"ending":{"at":0,"holds":[{"hold":0,"claims":[{"unit":3,"qty":1}],"expires_at":0}],"bookings":[]}}"#,
+        r#"{"units":[],"operations":[],"ending":{"at":0,"holds":[{"hold":0,"claims":[{"unit":3,"qty":1}],"expires_at":0,"state":"active"}],"bookings":[]}}"#,
     ] {
         assert!(History::from_json(bad).is_err(), "{bad}");
     }

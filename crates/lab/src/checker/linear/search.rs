@@ -30,7 +30,7 @@ pub(crate) fn search(course: &Course, tries_for_knots: usize) -> Found {
 
 struct Search<'c> {
     course: &'c Course,
-    /// Of the changes that could come next, only the first in rank is tried.
+    /// Of the changes that are known to have happened, only the first in rank is tried.
     by_rank: bool,
     unit: Unit,
     todo: Todo,
@@ -119,7 +119,7 @@ impl<'c> Search<'c> {
                 return Choice::Free(task);
             }
             let rank = (at.rank, task);
-            let best = match self.by_rank && !at.step.is_look() {
+            let best = match self.by_rank && at.required && !at.step.is_look() {
                 true => &mut first_change,
                 false if tried.is_none_or(|tried| rank > tried) => &mut next,
                 false => continue,

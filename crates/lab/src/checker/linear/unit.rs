@@ -28,6 +28,10 @@ pub(crate) enum Step {
     Cancel {
         hold: u32,
     },
+    /// A hold of which nobody was told when it ends has ended.
+    Lapse {
+        hold: u32,
+    },
     /// The holder was given the hold it had.
     Again {
         hold: u32,
@@ -52,13 +56,31 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// The hold it is about, if it is about one.
+    pub(crate) fn hold(&self) -> Option<u32> {
+        match *self {
+            Self::Place { hold, .. }
+            | Self::Extend { hold, .. }
+            | Self::Release { hold }
+            | Self::Confirm { hold }
+            | Self::Cancel { hold }
+            | Self::Lapse { hold }
+            | Self::Again { hold }
+            | Self::FoundExpired { hold }
+            | Self::FoundReleased { hold }
+            | Self::FoundBooked { hold } => Some(hold),
+            Self::Refused { .. } | Self::Read { .. } => None,
+        }
+    }
+
     pub(crate) fn is_look(&self) -> bool {
         match self {
             Self::Place { .. }
             | Self::Extend { .. }
             | Self::Release { .. }
             | Self::Confirm { .. }
-            | Self::Cancel { .. } => false,
+            | Self::Cancel { .. }
+            | Self::Lapse { .. } => false,
             Self::Again { .. }
             | Self::Refused { .. }
             | Self::FoundExpired { .. }
@@ -156,6 +178,7 @@ impl Unit {
             Step::Extend { hold, lo, hi } => self.extend(hold, lo, hi),
             Step::Release { hold } => self.release(hold),
             Step::Confirm { hold } => self.change(hold, &[Status::Live], Status::Booked),
+            Step::Lapse { hold } => self.lapse(hold),
             Step::Cancel { hold } => {
                 self.change(hold, &[Status::Booked, Status::Cancelled], Status::Cancelled)
             }
@@ -218,12 +241,14 @@ impl Unit {
         over.into_iter().for_each(|hold| self.set_status(hold, Status::Expired));
     }
 
-    /// Room is made by holds whose time may be up, soonest first, as late as that takes.
+    /// Room is made by holds whose time may be up, soonest first, as late as that takes. (Of a hold whose end nobody was
+    /// told of, a [`Step::Lapse`] must say so.)
     fn place(&mut self, hold: u32, lo: Micros, hi: Micros, end: Micros) -> bool {
         let before = self.holds[hold as usize];
         let qty = u64::from(before.qty);
         while self.booked_sum + self.live_sum + qty > self.capacity {
-            match self.live.first().copied() {
+            let ends_in_time = |&&(_, other): &&(Micros, u32)| self.holds[other as usize].hi != NEVER;
+            match self.live.iter().find(ends_in_time).copied() {
                 Some((may_end, other)) if may_end <= end => {
                     self.advance(may_end);
                     if self.status(other) == Status::Live {
@@ -248,6 +273,14 @@ impl Unit {
             }
         }
         true
+    }
+
+    fn lapse(&mut self, hold: u32) -> bool {
+        let at = self.holds[hold as usize];
+        at.hi == NEVER && at.status == Status::Live && {
+            self.advance(at.lo);
+            self.change(hold, &[Status::Live], Status::Expired)
+        }
     }
 
     fn find_expired(&mut self, hold: u32) -> bool {

@@ -1,0 +1,165 @@
+//! Real threads against a real ledger, on a clock that runs fast so that holds of a second expire many times over.
+
+use std::{
+    sync::{Arc, Mutex},
+    thread,
+    time::Instant,
+};
+
+use holdfast_domain::Moment;
+use holdfast_engine::{
+    clock::Clock,
+    ledger::{
+        BookingFilter, BookingView, HoldView, Ledger, LedgerError, PageRequest, Reply, Request, SnapshotUnits,
+    },
+};
+use holdfast_lab::{
+    History,
+    history::{Ending, Kept, Micros, UnitRef},
+};
+use tokio::runtime::Runtime;
+
+use super::{Customer, Recorder, Stage, customer::Next, recorder::During};
+use crate::{embedded::patiently, story_start, subject::Asked};
+
+/// Real time, sped up. The ledger reads it in milliseconds, the recorder in microseconds: the same clock.
+#[derive(Debug)]
+pub struct FastClock {
+    began: Instant,
+    from: Moment,
+    speed: u32,
+}
+
+impl FastClock {
+    #[expect(clippy::disallowed_methods, reason = "a clock has to read one")]
+    pub fn new(speed: u32) -> Self {
+        Self { began: Instant::now(), from: story_start(), speed }
+    }
+
+    /// Goes on from where another stopped.
+    pub fn after(earlier: &Self) -> Self {
+        Self { from: earlier.now().plus_ms(1), ..Self::new(earlier.speed) }
+    }
+
+    pub fn now_us(&self) -> Micros {
+        let passed = self.began.elapsed().as_nanos() * u128::from(self.speed) / 1000;
+        self.from.ms() * 1000 + passed as Micros
+    }
+}
+
+impl Clock for FastClock {
+    fn now(&self) -> Moment {
+        Moment::from_ms(self.now_us().div_euclid(1000))
+    }
+}
+
+/// A ledger with customers in front of it.
+#[derive(Debug)]
+pub struct Crowd {
+    pub ledger: Arc<dyn Ledger>,
+    pub clock: Arc<FastClock>,
+    pub stage: Arc<Stage>,
+    pub recorder: Arc<Recorder>,
+    pub runtime: Arc<Runtime>,
+}
+
+impl Crowd {
+    /// Opens the sale.
+    pub fn open(&self) {
+        for command in self.stage.commands() {
+            let reply = self.execute(Asked::by_key(command));
+            assert!(matches!(reply, Ok(Reply::Done(_))), "{reply:?}");
+        }
+    }
+
+    /// Each customer asks `questions` things, one after the other; all at once.
+    pub fn run(&self, customers: u32, questions: usize, seed: u64) {
+        let all: Vec<_> = (0..customers).map(|at| Customer::new(at, Arc::clone(&self.stage), seed)).collect();
+        let panicked = Mutex::new(None);
+        thread::scope(|scope| {
+            for customer in all {
+                scope.spawn(|| {
+                    if let Err(error) = self.serve(customer, questions) {
+                        *panicked.lock().expect("nobody panicked") = Some(error);
+                    }
+                });
+            }
+        });
+        if let Some(error) = panicked.into_inner().expect("nobody panicked") {
+            panic!("the ledger did not answer: {error}");
+        }
+    }
+
+    fn serve(&self, mut customer: Customer, questions: usize) -> Result<(), LedgerError> {
+        for _ in 0..questions {
+            let start = self.clock.now_us();
+            match customer.next_question() {
+                Next::Read(unit) => {
+                    let seen = self.read(unit)?;
+                    let during = During { start, end: self.clock.now_us() };
+                    self.recorder.record_read(customer.process, unit, during, Some(seen));
+                }
+                Next::Ask(ask) => {
+                    let reply = self.execute((*ask).clone());
+                    let during = During { start, end: self.clock.now_us() };
+                    self.recorder.record(customer.process, &ask, during, &reply);
+                    let replayed = self.recorder.replayed(&reply);
+                    customer.hear(*ask, &reply, replayed.as_ref());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(&self, Asked { command, actor, key }: Asked) -> Result<Reply, LedgerError> {
+        let request = Request { command, actor, key, deadline: patiently() };
+        self.runtime.block_on(self.ledger.execute(request))
+    }
+
+    fn read(&self, unit: UnitRef) -> Result<(u32, u32), LedgerError> {
+        let kept = self.kept(unit)?;
+        Ok((kept.held, kept.booked))
+    }
+
+    fn kept(&self, unit: UnitRef) -> Result<Kept, LedgerError> {
+        let (offer, unit) = &self.stage.places[unit as usize];
+        let calendar = self.stage.offer(offer).dense_units() == 0;
+        let cells = calendar.then_some(*unit..*unit + 1);
+        let snapshot = self.runtime.block_on(self.ledger.snapshot(offer, cells))?;
+        let at = match snapshot.map(|snapshot| snapshot.units) {
+            Some(SnapshotUnits::Dense(units)) => units[*unit as usize],
+            Some(SnapshotUnits::Cells(cells)) => cells.first().map(|(_, at)| *at).unwrap_or_default(),
+            None => holdfast_domain::Unit::default(),
+        };
+        Ok(Kept { held: at.held, booked: at.booked })
+    }
+
+    /// What the ledger keeps once everybody has left.
+    pub fn ending(&self) -> Result<Ending, LedgerError> {
+        let (holds, _) = self.recorder.known();
+        let holds = holds.into_iter().map(|id| self.runtime.block_on(self.ledger.hold(id)));
+        let holds = holds.filter_map(Result::transpose).collect::<Result<Vec<HoldView>, _>>()?;
+        let bookings = self.bookings()?;
+        let units = (0..self.stage.places.len() as UnitRef).map(|unit| self.kept(unit));
+        let units = units.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.recorder.ending(self.clock.now_us(), &holds, &bookings, units))
+    }
+
+    /// Every booking there is, whether anybody was told of it or not.
+    fn bookings(&self) -> Result<Vec<BookingView>, LedgerError> {
+        let (mut bookings, mut after) = (Vec::new(), None);
+        loop {
+            let page = PageRequest { after, limit: 1000 };
+            let page = self.runtime.block_on(self.ledger.bookings(BookingFilter::default(), page))?;
+            bookings.extend(page.data);
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(bookings),
+            }
+        }
+    }
+
+    pub fn history(&self) -> Result<History, LedgerError> {
+        Ok(self.recorder.history(Some(self.ending()?)))
+    }
+}
