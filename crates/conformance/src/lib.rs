@@ -11,6 +11,7 @@
 //!
 //! Deliberately absent: switches in production code. What must break in order to be caught is broken here.
 
+pub mod crash;
 pub mod embedded;
 pub mod histories;
 pub mod model;

@@ -1,5 +1,6 @@
 //! The proof, in one binary: stories, random sequences, concurrent histories, seeded bugs and crashes.
 
+mod crashes;
 mod histories;
 mod seeded_bugs;
 mod sequences;
