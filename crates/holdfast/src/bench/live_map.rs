@@ -164,10 +164,7 @@ impl Crowd {
 async fn read_on(mut connection: Connection, frames: Arc<AtomicU64>, bytes: Arc<AtomicU64>) {
     while let Ok(Some(read)) = connection.next_bytes().await {
         bytes.fetch_add(read.len() as u64, Relaxed);
-        frames.fetch_add(
-            read.windows(4).filter(|window| window == b"\nid:" || window == b"data").count() as u64,
-            Relaxed,
-        );
+        frames.fetch_add(read.windows(4).filter(|window| window == b"\nid:").count() as u64, Relaxed);
     }
 }
 
