@@ -1,12 +1,12 @@
 //! Real threads against a real ledger, on a clock that runs fast so that holds of a second expire many times over.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     thread,
     time::Instant,
 };
 
-use holdfast_domain::Moment;
+use holdfast_domain::{Moment, Offer, Version};
 use holdfast_engine::{
     clock::Clock,
     ledger::{
@@ -15,7 +15,7 @@ use holdfast_engine::{
 };
 use holdfast_lab::{
     History,
-    history::{Ending, Kept, Micros, UnitRef},
+    history::{Ending, Kept, KeptHold, KeptState, Micros, UnitRef},
 };
 use tokio::runtime::Runtime;
 
@@ -28,12 +28,14 @@ pub struct FastClock {
     began: Instant,
     from: Moment,
     speed: u32,
+    /// Where it stands, once it has been stopped.
+    stopped: OnceLock<Micros>,
 }
 
 impl FastClock {
     #[expect(clippy::disallowed_methods, reason = "a clock has to read one")]
     pub fn new(speed: u32) -> Self {
-        Self { began: Instant::now(), from: story_start(), speed }
+        Self { began: Instant::now(), from: story_start(), speed, stopped: OnceLock::new() }
     }
 
     /// Goes on from where another stopped.
@@ -42,6 +44,15 @@ impl FastClock {
     }
 
     pub fn now_us(&self) -> Micros {
+        self.stopped.get().copied().unwrap_or_else(|| self.running_us())
+    }
+
+    /// Stands still from now on, so that the books can come to rest.
+    pub fn stop(&self) {
+        self.stopped.get_or_init(|| self.running_us());
+    }
+
+    fn running_us(&self) -> Micros {
         let passed = self.began.elapsed().as_nanos() * u128::from(self.speed) / 1000;
         self.from.ms() * 1000 + passed as Micros
     }
@@ -134,8 +145,29 @@ impl Crowd {
         Ok(Kept { held: at.held, booked: at.booked })
     }
 
-    /// What the ledger keeps once everybody has left.
+    /// What the ledger keeps once everybody has left and the sweep has written down every expiry. Holds, bookings and
+    /// units are read one after the other, so a reading counts only if nothing was written meanwhile.
     pub fn ending(&self) -> Result<Ending, LedgerError> {
+        self.clock.stop();
+        loop {
+            let before = self.versions()?;
+            let ending = self.reading()?;
+            let swept = |kept: &KeptHold| kept.state != KeptState::Active || kept.expires_at > ending.at;
+            if ending.holds.iter().all(swept) && before == self.versions()? {
+                return Ok(ending);
+            }
+        }
+    }
+
+    fn versions(&self) -> Result<Vec<Option<Version>>, LedgerError> {
+        let version = |offer: &Arc<Offer>| {
+            let view = self.runtime.block_on(self.ledger.offer(offer.id()))?;
+            Ok(view.map(|view| view.version))
+        };
+        self.stage.offers.iter().map(version).collect()
+    }
+
+    fn reading(&self) -> Result<Ending, LedgerError> {
         let (holds, _) = self.recorder.known();
         let holds = holds.into_iter().map(|id| self.runtime.block_on(self.ledger.hold(id)));
         let holds = holds.filter_map(Result::transpose).collect::<Result<Vec<HoldView>, _>>()?;
