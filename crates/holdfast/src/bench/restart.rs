@@ -50,7 +50,7 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
 async fn fill(plan: &Plan, server: &Server) -> Result<u64, Failure> {
     // Twice as many seats as entries: a seat asked for is not always an entry, and none may be asked for twice.
     let offers = (plan.events * 2).div_ceil(1_000_000) as u32;
-    let seats = Arc::new(Inventory::new("long", offers, 100, 10_000));
+    let seats = Arc::new(Inventory::new("long", offers, 10_000, 100));
     let mut api = server.api();
     for offer in seats.bodies() {
         api.post::<Value>("/v1/offers", &offer).await?;

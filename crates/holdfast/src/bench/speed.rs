@@ -21,8 +21,8 @@ use crate::{
 
 pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
     let server = Server::start(&plan.data("speed"))?;
-    let fresh = Arc::new(Inventory::new("fresh", 1, 100, 10_000));
-    let keyed = Arc::new(Inventory::new("keyed", 1, 100, 10_000));
+    let fresh = Arc::new(Inventory::new("fresh", 1, 10_000, 100));
+    let keyed = Arc::new(Inventory::new("keyed", 1, 10_000, 100));
     let taken = Arc::new(Inventory::new("taken", 1, 1, 100));
     let mut api = server.api();
     for offer in fresh.bodies().chain(keyed.bodies()).chain(taken.bodies()) {

@@ -13,9 +13,9 @@ use crate::ledger::{
 
 const DIR: &str = "HOLDFAST_TEST_DIR";
 
-/// Not a test of its own: a seller in a process whose disk fails after a while. Prints what it was promised.
+/// Not a test of its own: the test below runs it in a process whose disk fails after a while. Prints what it was
+/// promised.
 #[tokio::test]
-#[ignore = "run by the test below, in a process of its own"]
 async fn seller() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     let bench = Bench::with(Storage::Dir(dir.into()), Limits::default()).open_for_sale().await;
@@ -38,7 +38,7 @@ fn sell_on_a_failing_disk(dir: &Path) -> String {
         .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync"])
         .args(["-e", "inject=fsync,fdatasync:error=EIO:when=14+"])
         .arg(tests)
-        .args(["--ignored", "--exact", "--nocapture", "ledger::embedded::tests::flushing::seller"])
+        .args(["--exact", "--nocapture", "ledger::embedded::tests::flushing::seller"])
         .env(DIR, dir)
         .stderr(Stdio::null())
         .output()
