@@ -1,9 +1,9 @@
 //! What each command does, step by step. A step that fails ends the run and says which one it was.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail};
@@ -39,39 +39,55 @@ pub(crate) fn api() -> Result<()> {
     let command = &mut Command::new(schemathesis);
     command
         .args(["run", &format!("{}/openapi.json", server.url)])
-        .args(["--header", &format!("Authorization: Bearer {}", Server::KEY)])
-        .args(["--checks", "all", "--max-examples", "40", "--seed", "7", "--workers", "1"])
+        .args(["--header", &format!("Authorization: Bearer {}", server.key)])
+        // A well-formed request may still be refused: a seat is taken, a hold unknown. Everything else is checked.
+        .args([
+            "--checks",
+            "all",
+            "--exclude-checks",
+            "positive_data_acceptance",
+            "--max-examples",
+            "40",
+            "--seed",
+            "7",
+            "--workers",
+            "1",
+        ])
         .args(["--exclude-path-regex", "/map/stream$"])
         .args(["--no-color", "--report-dir"])
         .arg(report);
     run("schema-driven test of the API", command)
 }
 
-/// A private server on a free port, ended when dropped.
+/// A private demo on a free port, ended when dropped.
 struct Server {
     child: Child,
     url: String,
+    key: String,
+    /// Kept open: a server that cannot say anything any more might stop.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Server {
-    const KEY: &str = "hf_apitest_0123456789abcdefghjkmnpqrs";
-
     fn start() -> Result<Self> {
         let mut child = Command::new(target().join("debug/holdfast"))
-            .args(["demo", "--listen", "127.0.0.1:0", "--buyers", "0", "--admin-key", Self::KEY])
+            .args(["demo", "--listen", "127.0.0.1:0", "--buyers", "0"])
             .stdout(Stdio::piped())
             .spawn()
             .context("the server did not start")?;
-        let output = BufReader::new(child.stdout.take().expect("piped"));
-        let url = output.lines().map_while(Result::ok).find_map(|line| {
-            let from = line.find("http://127.0.0.1:")?;
-            let rest = &line[from..];
-            let port_ends = rest[17..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| at + 17);
-            Some(rest[..port_ends].to_owned())
-        });
-        match url {
-            Some(url) => Ok(Self { child, url }),
-            None => bail!("the server ended before it said where it listens"),
+        let mut output = BufReader::new(child.stdout.take().expect("piped"));
+        let (mut url, mut key) = (None, None);
+        for line in output.by_ref().lines().map_while(Result::ok) {
+            let address = line.split_whitespace().find_map(|word| word.strip_suffix("/docs"));
+            url = url.or(address.map(str::to_owned));
+            key = key.or(line.split_whitespace().find(|word| word.starts_with("hf_")).map(str::to_owned));
+            if url.is_some() && key.is_some() {
+                break;
+            }
+        }
+        match (url, key) {
+            (Some(url), Some(key)) => Ok(Self { child, url, key, _output: output }),
+            _ => bail!("the server ended before it said where it listens"),
         }
     }
 }
