@@ -37,7 +37,9 @@ pub(crate) fn api() -> Result<()> {
     let server = Server::start()?;
     let report = target().join("schemathesis");
     let command = &mut Command::new(schemathesis);
+    // It leaves notes for its next run where it stands.
     command
+        .current_dir(target())
         .args(["run", &format!("{}/openapi.json", server.url)])
         .args(["--header", &format!("Authorization: Bearer {}", server.key)])
         // A well-formed request may still be refused: a seat is taken, a hold unknown. Everything else is checked.
