@@ -27,7 +27,9 @@ pub fn random_bits() -> u128 {
             pool.resize(BLOCK, 0);
             getrandom::fill(pool).expect("the operating system gives random bytes");
         }
-        let rest = pool.split_off(pool.len() - 16);
-        u128::from_le_bytes(rest.try_into().expect("sixteen bytes"))
+        let rest = pool.len() - 16;
+        let bits = u128::from_le_bytes(pool[rest..].try_into().expect("sixteen bytes"));
+        pool.truncate(rest);
+        bits
     })
 }
