@@ -25,7 +25,7 @@ use crate::{
     problem::{Code, Problem},
     wire::{
         self,
-        map::{MapLayout, MapQuery, MapStatus, hash},
+        map::{MapEvent, MapLayout, MapQuery, MapStatus, hash},
         query,
     },
 };
@@ -92,7 +92,6 @@ pub(crate) async fn status(
 #[into_params(parameter_in = Query)]
 pub(crate) struct StreamQuery {
     /// The version from which to go on, for those who cannot send `Last-Event-ID`.
-    #[param(pattern = "^1\\.[0-9]{1,20}$")]
     since: Option<String>,
 }
 
@@ -108,7 +107,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id."), StreamQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The version from which to go on.")),
     responses((status = 200, description = "Deltas, until either side ends it.", content_type = "text/event-stream",
-        body = String)))]
+        body = MapEvent)))]
 pub(crate) async fn stream(
     State(app): State<Shared>,
     InOffer(id): InOffer,

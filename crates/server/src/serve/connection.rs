@@ -85,7 +85,8 @@ impl Connection {
                     is_closing = true;
                     std::pin::Pin::new(&mut http).graceful_shutdown();
                 }
-                () = &mut cut_off => break Ending::CutOff,
+                // Only who was asked to finish can be out of time.
+                () = &mut cut_off, if is_closing => break Ending::CutOff,
             }
         };
         let stream = http.into_parts().io.into_inner().stream;

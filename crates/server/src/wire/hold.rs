@@ -7,7 +7,7 @@ use holdfast_engine::{ledger::HoldView, mint};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Shown, given, schema, time};
+use super::{Shown, Text, given, schema, time};
 use crate::problem::{Code, Problem};
 
 /// The most lines a hold may have.
@@ -29,7 +29,7 @@ pub(crate) struct PlaceHold<'a> {
 
 /// The body's holder: a name, or `None` for a guest.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Named<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
+pub(crate) struct Named<'a>(#[serde(borrow)] Option<Text<'a>>);
 
 /// One line as it arrives; [`AskedLine::ask`] finds out which of the three shapes it has.
 #[derive(Debug, Deserialize)]
@@ -37,16 +37,16 @@ pub(crate) struct Named<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
 pub(crate) struct AskedLine<'a> {
     #[serde(borrow)]
     offer: Cow<'a, str>,
-    #[serde(default)]
-    unit: Option<String>,
+    #[serde(borrow, default)]
+    unit: Option<Text<'a>>,
     #[serde(default)]
     qty: Option<u32>,
     #[serde(default)]
     best: Option<Best>,
     #[serde(default)]
     service: Option<String>,
-    #[serde(default)]
-    start: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    start: Option<Text<'a>>,
 }
 
 /// The best seats there are.
@@ -77,14 +77,14 @@ impl AskedLine<'_> {
             OfferId::new(&self.offer).map_err(|fault| within(text::Invalid::new("offer", fault.rule)))?;
         let pick = match self {
             Self { unit: Some(unit), qty, best: None, service: None, start: None, .. } => {
-                Pick::Unit { key: text::visible("unit", &unit, 64).map_err(within)?, qty: qty.unwrap_or(1) }
+                Pick::Unit { key: text::visible("unit", &unit.0, 64).map_err(within)?, qty: qty.unwrap_or(1) }
             }
             Self { best: Some(best), unit: None, qty: None, service: None, start: None, .. } => {
                 Pick::Best { qty: best.qty, category: best.category }
             }
             Self {
                 service: Some(service), start: Some(start), unit: None, qty: None, best: None, ..
-            } => Pick::Slot { service, start: start_of(&offer, &start)? },
+            } => Pick::Slot { service, start: start_of(&offer, &start.0)? },
             _ => {
                 return Err(Problem::invalid(format!(
                     "lines[{at}]: must have \"unit\" (and perhaps \"qty\"), or \"best\", or \"service\" and \"start\""
@@ -103,7 +103,7 @@ fn start_of(offer: &OfferId, start: &str) -> Result<Moment, Problem> {
 /// Whom a hold is for: the body's holder for a key, the session itself for a browser.
 pub(crate) fn holder(named: Option<&Named<'_>>, session: Option<&HolderId>) -> Result<HolderId, Problem> {
     match (named, session) {
-        (Some(Named(Some(name))), None) => Ok(HolderId::new(name)?),
+        (Some(Named(Some(name))), None) => Ok(HolderId::new(&name.0)?),
         (Some(Named(None)), None) => Ok(guest()),
         (None, Some(session)) => Ok(session.clone()),
         (None, None) => Err(Problem::invalid(

@@ -154,6 +154,20 @@ impl<'a> MapStatus<'a> {
     }
 }
 
+/// One event of `map/stream`.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the events of a stream to the OpenAPI document")]
+pub(crate) struct MapEvent {
+    /// The version that it leads to.
+    #[schema(value_type = schema::Version)]
+    id: String,
+    /// `reset` when the viewer must read `map/status` again; a delta has no name.
+    #[schema(nullable = false)]
+    event: Option<String>,
+    /// An object in JSON: `from`, `to` and `d` of a delta, `version` of a reset.
+    data: String,
+}
+
 fn packed(units: &[Unit]) -> Vec<u8> {
     let byte = |four: &[Unit]| four.iter().rev().fold(0, |byte, unit| byte << 2 | bits(unit.state(1)));
     units.chunks(4).map(byte).collect()

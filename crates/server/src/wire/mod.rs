@@ -15,7 +15,7 @@ mod render;
 pub(crate) mod schema;
 pub(crate) mod time;
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
 pub use offer_file::{OfferFault, check_offers};
@@ -34,6 +34,12 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem
     serde_json::from_slice(body)
         .map_err(|fault| Problem::invalid(fault.to_string().chars().take(300).collect::<String>()))
 }
+
+/// A text of the body, borrowed from it unless it has escapes. A newtype, because serde borrows a `Cow` within an
+/// `Option` only where it is told to by one.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// Tells a field that is null from one that is not there; where null is no value of the field, it is refused.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {

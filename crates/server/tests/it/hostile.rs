@@ -61,7 +61,6 @@ async fn bodies_that_are_no_hold_are_refused() {
         ("space in the holder", seat("al ice", "A-1").to_string().into()),
         ("empty holder", seat("", "A-1").to_string().into()),
         ("long holder", seat(&long, "A-1").to_string().into()),
-        ("holder null", br#"{"holder":null,"lines":[{"offer":"hall","unit":"A-1"}]}"#.to_vec()),
     ];
     for (what, body) in table {
         let answer = app.admin().send(Method::POST, "/v1/holds", &[JSON], body).await;
