@@ -1,6 +1,6 @@
 //! Selling each thing once, as a pure model.
 //!
-//! [`decide`] says what a command would change, or why it may not; [`apply`] changes it. Neither reads a
+//! [`decide()`] says what a command would change, or why it may not; [`apply()`] changes it. Neither reads a
 //! clock, rolls dice or performs I/O: time and ids arrive as arguments. Every ledger must give the answers this
 //! crate gives, so it is the specification as well as the embedded ledger's engine.
 //!

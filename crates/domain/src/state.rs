@@ -1,7 +1,7 @@
 //! The state of everything on sale, as a value.
 //!
 //! Holds and bookings are the truth; units, claims, stakes and counts are sums over them, kept up to date by
-//! [`apply`](crate::apply) and recomputed from nothing by [`State::from_parts`]. That the two always agree is
+//! [`apply`](crate::apply()) and recomputed from nothing by [`State::from_parts`]. That the two always agree is
 //! what [`invariants`](crate::invariants) checks.
 //!
 //! Memory: a seat costs its 12 bytes in `units`; only what is claimed costs more.

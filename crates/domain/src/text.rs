@@ -40,7 +40,7 @@ pub fn line(field: &str, raw: &str, max: usize) -> Result<String, Invalid> {
     Ok(text)
 }
 
-/// A token: like [`line`], and with no spaces inside either.
+/// A token: like [`line()`], and with no spaces inside either.
 pub fn visible(field: &str, raw: &str, max: usize) -> Result<String, Invalid> {
     let text = bounded(field, raw, max)?;
     if text.chars().any(char::is_whitespace) {
