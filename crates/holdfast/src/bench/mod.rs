@@ -46,7 +46,7 @@ pub struct BenchArgs {
     #[arg(long, value_delimiter = ',', value_name = "GROUP,GROUP")]
     only: Vec<Group>,
     /// Connections of the load generator
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=4096))]
     connections: u64,
     /// Where to keep the books meanwhile: a real disk [default: the folder for temporary files]
     #[arg(long, value_name = "DIR")]

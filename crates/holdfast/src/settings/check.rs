@@ -140,6 +140,7 @@ impl Reader<'_> {
     fn ledger(&mut self) -> embedded::Limits {
         embedded::Limits {
             max_batch: self.count("max_batch", 1..=100_000),
+            gather: self.duration("gather", Duration::ZERO..=SECOND),
             urgent_queue: self.count("urgent_queue", 1..=MANY),
             ordinary_queue: self.count("ordinary_queue", 1..=MANY),
             read_queue: self.count("read_queue", 1..=MANY),

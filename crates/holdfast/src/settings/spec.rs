@@ -127,6 +127,13 @@ pub const SPECS: &[Spec] = &[
     setting(LEDGER, "max_batch", "N", "512", "Commands decided and committed together"),
     setting(
         LEDGER,
+        "gather",
+        "DURATION",
+        "1ms",
+        "How long a batch may wait to become as large as the last one",
+    ),
+    setting(
+        LEDGER,
         "urgent_queue",
         "N",
         "8192",

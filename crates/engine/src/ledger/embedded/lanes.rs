@@ -5,13 +5,16 @@
 //! ordinary  hold, and what organisers do
 //! reads
 //! ```
+//! Where many ask at once, the writer waits a moment for as many as came last time: a commit costs the same for
+//! forty as for four, and so does waking up. One who asks alone never waits for others.
+//!
 //! A full lane refuses at once. The writer takes a round at a time: commands by lane, and reads beside them, so
 //! that a rush of commands makes reads slower but never silent.
 
 use std::{collections::VecDeque, time::Duration};
 
 use holdfast_domain::Command;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::reads::Read;
@@ -41,6 +44,8 @@ pub(super) struct Bounds {
     pub(super) urgent: usize,
     pub(super) ordinary: usize,
     pub(super) reads: usize,
+    /// How long a round may wait for company.
+    pub(super) gather: Duration,
 }
 
 #[derive(Debug)]
@@ -56,11 +61,19 @@ struct Waiting {
     ordinary: VecDeque<Job>,
     reads: VecDeque<Read>,
     closed: bool,
+    /// How many came last time.
+    expected: usize,
+    /// How many must wait before the writer is woken.
+    wanted: usize,
 }
 
 impl Waiting {
+    fn len(&self) -> usize {
+        self.urgent.len() + self.ordinary.len() + self.reads.len()
+    }
+
     fn is_empty(&self) -> bool {
-        self.urgent.is_empty() && self.ordinary.is_empty() && self.reads.is_empty()
+        self.len() == 0
     }
 }
 
@@ -86,8 +99,11 @@ impl Lanes {
             return Err(LedgerError::Unavailable("the ledger is shutting down".into()));
         }
         push(&mut waiting)?;
+        let enough = waiting.len() >= waiting.wanted;
         drop(waiting);
-        self.arrived.notify_one();
+        if enough {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
@@ -95,22 +111,28 @@ impl Lanes {
     /// the lanes are closed and everything in them has been taken.
     pub(super) fn next(&self, max: usize, patience: Duration) -> Option<Round> {
         let mut waiting = self.waiting.lock();
-        if waiting.is_empty() && !waiting.closed {
-            self.arrived.wait_while_for(
-                &mut waiting,
-                |waiting| waiting.is_empty() && !waiting.closed,
-                patience,
-            );
-        }
+        self.wait_for(&mut waiting, 1, patience);
         if waiting.is_empty() && waiting.closed {
             return None;
         }
+        if !waiting.is_empty() {
+            let company = waiting.expected.min(max);
+            self.wait_for(&mut waiting, company, self.bounds.gather);
+        }
+        waiting.expected = waiting.len();
         let urgent = waiting.urgent.len().min(max);
         let ordinary = waiting.ordinary.len().min(max - urgent);
         let reads = waiting.reads.len().min(max);
         let mut commands: Vec<Job> = waiting.urgent.drain(..urgent).collect();
         commands.extend(waiting.ordinary.drain(..ordinary));
         Some(Round { commands, reads: waiting.reads.drain(..reads).collect() })
+    }
+
+    /// Waits until so many are there, for a while at most.
+    fn wait_for(&self, waiting: &mut MutexGuard<'_, Waiting>, wanted: usize, patience: Duration) {
+        waiting.wanted = wanted;
+        self.arrived.wait_while_for(waiting, |waiting| waiting.len() < wanted && !waiting.closed, patience);
+        waiting.wanted = 0;
     }
 
     /// Nothing new is taken in; what waits is still served.

@@ -92,6 +92,8 @@ impl std::fmt::Debug for Settings {
 pub struct Limits {
     /// Commands decided per commit.
     pub max_batch: usize,
+    /// How long a batch may wait for as many commands as the one before it had.
+    pub gather: Duration,
     /// Waiting confirms, extensions, releases and cancellations.
     pub urgent_queue: usize,
     /// Waiting holds and organisers' commands.
@@ -125,6 +127,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_batch: 512,
+            gather: Duration::from_millis(1),
             urgent_queue: 8192,
             ordinary_queue: 8192,
             read_queue: 8192,
@@ -161,8 +164,12 @@ impl EmbeddedLedger {
         let (place, lock) = Place::claim(&storage)?;
         let live = Live::load(&place, &limits)?;
         let reader = Arc::new(Mutex::new(place.reader()?));
-        let bounds =
-            Bounds { urgent: limits.urgent_queue, ordinary: limits.ordinary_queue, reads: limits.read_queue };
+        let bounds = Bounds {
+            urgent: limits.urgent_queue,
+            ordinary: limits.ordinary_queue,
+            reads: limits.read_queue,
+            gather: limits.gather,
+        };
         let shared = Arc::new(Shared {
             lanes: Lanes::new(bounds),
             changes: broadcast::Sender::new(limits.change_backlog),

@@ -11,7 +11,7 @@ use crate::ledger::{
     embedded::lanes::{Bounds, Job, Lanes},
 };
 
-const ROOM: Bounds = Bounds { urgent: 2, ordinary: 2, reads: 2 };
+const ROOM: Bounds = Bounds { urgent: 2, ordinary: 2, reads: 2, gather: Duration::ZERO };
 
 fn job(command: Command) -> Job {
     Job { request: request(command, None), reply: oneshot::channel().0 }
@@ -49,6 +49,26 @@ fn closed_lanes_serve_what_waits_and_take_nothing_new() {
     assert!(matches!(lanes.submit(job(confirm(2, 2))), Err(LedgerError::Unavailable(_))));
     assert_eq!(lanes.next(10, Duration::MAX).unwrap().commands.len(), 1);
     assert!(lanes.next(10, Duration::MAX).is_none());
+}
+
+#[test]
+fn a_crowd_waits_for_its_like_and_one_alone_for_nobody() {
+    let lanes = Lanes::new(Bounds { gather: Duration::from_secs(60), ..ROOM });
+    let ask = |n| lanes.submit(job(confirm(n, n))).unwrap();
+    let came = || lanes.next(10, Duration::MAX).unwrap().commands.len();
+    ask(1);
+    assert_eq!(came(), 1);
+    ask(2);
+    assert_eq!(came(), 1, "one came last time, so one is enough");
+    ask(3);
+    ask(4);
+    assert_eq!(came(), 2);
+    std::thread::scope(|scope| {
+        let crowd = scope.spawn(came);
+        ask(5);
+        ask(6);
+        assert_eq!(crowd.join().unwrap(), 2, "two came last time, so the first waits for the second");
+    });
 }
 
 #[tokio::test]
