@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     event::{Event, Placed},
-    hold::{Booking, BookingState, Hold, HoldState, Version},
+    hold::{BookingState, Hold, HoldState, Version},
     ids::{BookingId, HoldId, OfferId},
     state::{OfferState, State},
     time::Moment,
@@ -15,7 +15,13 @@ use crate::{
 
 /// Changes the state by what happened at `at`, the next entry of the journal.
 pub fn apply(state: &mut State, event: &Event, at: Moment) {
-    state.version = Version(state.version.0 + 1);
+    apply_as(state, event, at, Version(state.version.0 + 1));
+}
+
+/// Changes the state by what happened at `at`, an entry with its own number. For books that are kept offer by
+/// offer: there a version only has to grow with every entry of the same offer.
+pub fn apply_as(state: &mut State, event: &Event, at: Moment, version: Version) {
+    state.version = version;
     match event {
         Event::OfferCreated { offer } => {
             let fresh = OfferState::new(Arc::clone(offer), at, state.version);
@@ -46,18 +52,7 @@ pub fn apply(state: &mut State, event: &Event, at: Moment) {
 }
 
 fn place(state: &mut State, placed: &Placed) {
-    let hold = Hold {
-        id: placed.hold,
-        holder: placed.holder.clone(),
-        state: HoldState::Active,
-        lines: Arc::clone(&placed.lines),
-        amount: placed.amount,
-        currency: placed.currency,
-        expires_at: placed.expires_at,
-        extensions: 0,
-        relaxed: placed.relaxed.clone(),
-        version: state.version,
-    };
+    let hold = Hold::placed(placed, state.version);
     state.add_held(&hold);
     touch_offers_of(state, &hold);
     state.holds.insert(hold.id, Box::new(hold));
@@ -74,8 +69,7 @@ fn lift(state: &mut State, hold: HoldId) -> Box<Hold> {
 
 fn extend(state: &mut State, id: HoldId, expires_at: Moment) {
     let mut hold = lift(state, id);
-    hold.expires_at = expires_at;
-    hold.extensions += 1;
+    hold.extend(expires_at);
     state.add_held(&hold);
     state.holds.insert(id, hold);
 }
@@ -90,19 +84,8 @@ fn end(state: &mut State, id: HoldId, ended: HoldState, at: Moment) {
 fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
     let mut hold = lift(state, id);
     state.add_booked(&hold.holder, &hold.lines);
-    let made = Booking {
-        id: booking,
-        hold: id,
-        holder: hold.holder.clone(),
-        state: BookingState::Confirmed,
-        lines: Arc::clone(&hold.lines),
-        amount: hold.amount,
-        currency: hold.currency,
-        created_at: at,
-        version: state.version,
-    };
+    let made = hold.book(booking, at);
     state.bookings.insert(booking, Box::new(made));
-    hold.state = HoldState::Booked { booking };
     state.ended.push_back((at, id));
     state.holds.insert(id, hold);
 }

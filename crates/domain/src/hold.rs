@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use crate::{
+    event::Placed,
     ids::{BookingId, HoldId, HolderId, OfferId},
     money::{Currency, Money},
     offer::UnitNo,
@@ -83,6 +84,43 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// The hold that a journalled placing begins.
+    pub fn placed(placed: &Placed, version: Version) -> Self {
+        Self {
+            id: placed.hold,
+            holder: placed.holder.clone(),
+            state: HoldState::Active,
+            lines: Arc::clone(&placed.lines),
+            amount: placed.amount,
+            currency: placed.currency,
+            expires_at: placed.expires_at,
+            extensions: 0,
+            relaxed: placed.relaxed.clone(),
+            version,
+        }
+    }
+
+    pub fn extend(&mut self, expires_at: Moment) {
+        self.expires_at = expires_at;
+        self.extensions += 1;
+    }
+
+    /// Turns into a booking, of the hold's own version.
+    pub fn book(&mut self, booking: BookingId, at: Moment) -> Booking {
+        self.state = HoldState::Booked { booking };
+        Booking {
+            id: booking,
+            hold: self.id,
+            holder: self.holder.clone(),
+            state: BookingState::Confirmed,
+            lines: Arc::clone(&self.lines),
+            amount: self.amount,
+            currency: self.currency,
+            created_at: at,
+            version: self.version,
+        }
+    }
+
     /// Still claiming its units at `now`.
     pub fn is_live(&self, now: Moment) -> bool {
         self.state == HoldState::Active && now < self.expires_at
