@@ -9,6 +9,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <command>
 
+  setup     only set up what the tests need
   test      set up what the tests need, then run all of them
   soak      the proofs at full size: 100,000 random sequences, 1,000 kills (about 15 minutes)
   api       only the schema-driven test of the HTTP API
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let command = arguments.next();
     let rest: Vec<String> = arguments.collect();
     let done = match command.as_deref() {
+        Some("setup") => setup::tools(),
         Some("test") => steps::test(),
         Some("soak") => steps::soak(),
         Some("api") => steps::api(),

@@ -1,7 +1,10 @@
 //! What the tests need beyond Rust, found or installed: through the system's package manager where that is
 //! allowed, with a clear message where it is not.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, bail};
 
@@ -12,11 +15,48 @@ struct Tool {
     program: &'static str,
     package: &'static str,
     why: &'static str,
+    /// What the package starts on its own as soon as it is installed.
+    service: Option<&'static str>,
 }
 
 const TOOLS: &[Tool] = &[
-    Tool { program: "strace", package: "strace", why: "kills the store at every single write" },
-    Tool { program: "python3", package: "python3", why: "runs the schema-driven test of the HTTP API" },
+    Tool {
+        program: "strace",
+        package: "strace",
+        why: "kills the store at every single write",
+        service: None,
+    },
+    Tool {
+        program: "python3",
+        package: "python3",
+        why: "runs the schema-driven test of the HTTP API",
+        service: None,
+    },
+    Tool {
+        program: "initdb",
+        package: "postgresql",
+        why: "makes the private PostgreSQL servers of the tests",
+        service: Some("postgresql"),
+    },
+    Tool {
+        program: "pgbench",
+        package: "postgresql-contrib",
+        why: "is what the speed on PostgreSQL is compared with",
+        service: None,
+    },
+    // Sentinels too: `redis-server --sentinel` is one, whatever else a system packages apart.
+    Tool {
+        program: "redis-server",
+        package: "redis-server",
+        why: "is the private Redis of the tests",
+        service: Some("redis-server"),
+    },
+    Tool {
+        program: "pgbouncer",
+        package: "pgbouncer",
+        why: "stands between the tests and PostgreSQL at least once",
+        service: Some("pgbouncer"),
+    },
 ];
 
 /// Pinned, so that a run today and a run next year ask the same questions.
@@ -24,14 +64,58 @@ const SCHEMATHESIS: &str = "schemathesis==4.*";
 
 /// Installs the tools that are missing.
 pub(crate) fn tools() -> Result<()> {
-    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !on_path(tool.program)).collect();
+    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !installed(tool.program)).collect();
     if missing.is_empty() {
         return Ok(());
     }
     for tool in &missing {
         eprintln!("{} is missing: it {}", tool.program, tool.why);
     }
-    install(&missing.iter().map(|tool| tool.package).collect::<Vec<_>>())
+    if missing.iter().any(|tool| tool.package == "postgresql") {
+        no_system_cluster();
+    }
+    install(&missing.iter().map(|tool| tool.package).collect::<Vec<_>>())?;
+    missing.iter().filter_map(|tool| tool.service).for_each(end_service);
+    match missing.iter().find(|tool| !installed(tool.program)) {
+        Some(tool) => bail!("the package {} is installed but brought no {}", tool.package, tool.program),
+        None => Ok(()),
+    }
+}
+
+/// Debian's PostgreSQL package makes a database of its own and starts it with the machine. The tests need only the
+/// programs, so it is told not to, unless this machine has an opinion already. Someone who wants that database later
+/// runs `pg_createcluster`.
+fn no_system_cluster() {
+    let settings = Path::new("/etc/postgresql-common/createcluster.conf");
+    let Some(prefix) = as_root().filter(|_| on_path("apt-get") && !settings.exists()) else {
+        return;
+    };
+    // A failure costs an idle server, not the tests.
+    let script = format!(
+        "mkdir -p /etc/postgresql-common && echo 'create_main_cluster = false' > {}",
+        settings.display()
+    );
+    let _ = rooted(prefix, "sh").args(["-c", &script]).status();
+}
+
+/// Debian starts a service the moment it is installed. The program was not here before, so nobody relies on the
+/// service: what the tests did not need must not go on running.
+fn end_service(service: &str) {
+    let Some(prefix) = as_root() else {
+        return;
+    };
+    let mut end = if Path::new("/run/systemd/system").exists() {
+        let mut systemctl = rooted(prefix, "systemctl");
+        systemctl.args(["disable", "--now", service]);
+        systemctl
+    } else {
+        let mut init = rooted(prefix, "service");
+        init.args([service, "stop"]);
+        init
+    };
+    if !end.output().is_ok_and(|ended| ended.status.success()) {
+        eprintln!("the service {service} may have been started by its package; it is not needed");
+    }
 }
 
 /// The schema-driven tester, in a private environment below `target/`.
@@ -67,14 +151,22 @@ fn install(packages: &[&str]) -> Result<()> {
         bail!("{} needed, and this user may not install packages; {by_hand}", packages.join(", "));
     };
     let apt = |arguments: &[&str]| {
-        let mut words = prefix.iter().copied().chain(["apt-get"]);
-        let mut command = Command::new(words.next().expect("apt-get at least"));
-        command.args(words).args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        // Through `env`, because sudo does not pass the environment on.
+        let mut command = rooted(prefix, "env");
+        command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(arguments);
         command
     };
     run("package lists", apt(&["update", "--quiet"]))?;
     run("packages", apt(&[&["install", "--yes", "--quiet", "--no-install-recommends"], packages].concat()))
         .context(by_hand)
+}
+
+/// A command with the words before it that make it root's.
+fn rooted(prefix: &[&str], program: &str) -> Command {
+    let mut words = prefix.iter().copied().chain([program]);
+    let mut command = Command::new(words.next().expect("the program at least"));
+    command.args(words);
+    command
 }
 
 /// How to become root: not at all when already so, by `sudo` when it asks no password.
@@ -90,6 +182,15 @@ fn as_root() -> Option<&'static [&'static str]> {
     } else {
         None
     }
+}
+
+/// Debian keeps the programs of PostgreSQL's server off the path, in a folder per version, and those of daemons where
+/// an ordinary user's path may not lead.
+fn installed(program: &str) -> bool {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let of_versions = versions.map(|version| version.path().join("bin"));
+    let mut folders = of_versions.chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    on_path(program) || folders.any(|folder| folder.join(program).is_file())
 }
 
 fn on_path(program: &str) -> bool {

@@ -49,8 +49,9 @@ fn dependencies_point_one_way() {
         ("engine", &["holdfast-domain"]),
         ("server", &["holdfast-domain", "holdfast-engine"]),
         ("lab", &[]),
-        ("conformance", &["holdfast-domain", "holdfast-engine", "holdfast-lab"]),
-        ("holdfast", &["holdfast-domain", "holdfast-engine", "holdfast-server"]),
+        ("rigs", &[]),
+        ("conformance", &["holdfast-domain", "holdfast-engine", "holdfast-lab", "holdfast-rigs"]),
+        ("holdfast", &["holdfast-domain", "holdfast-engine", "holdfast-rigs", "holdfast-server"]),
     ]);
     for folder in fs::read_dir(root().join("crates")).unwrap() {
         let name = folder.unwrap().file_name().into_string().unwrap();

@@ -1,0 +1,198 @@
+//! A private PostgreSQL: its own data, its own port, trusting whoever connects, and as durable as a real one
+//! (`fsync` is on unless asked otherwise).
+
+mod template;
+mod wire;
+
+use std::{
+    fs::OpenOptions,
+    io::Write,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use rustix::process::Signal;
+
+use crate::{Result, RigError, account::Account, program::Program, server::Server};
+
+/// The superuser, who owns every database.
+pub(crate) const USER: &str = "postgres";
+
+/// What a server of our own needs to be told; everything else is PostgreSQL's default, `fsync = on` included.
+const SETTINGS: &[(&str, &str)] = &[
+    ("listen_addresses", "127.0.0.1"),
+    ("max_connections", "300"),
+    ("shared_buffers", "64MB"),
+    // Shared memory lies in the folder, so that a killed server leaves none behind elsewhere.
+    ("dynamic_shared_memory_type", "mmap"),
+    ("log_line_prefix", "%m [%p] "),
+];
+
+/// How a [`Postgres`] should be, before it is started.
+#[derive(Debug, Clone, Default)]
+pub struct PostgresOptions {
+    settings: Vec<(String, String)>,
+    within: Option<PathBuf>,
+}
+
+impl PostgresOptions {
+    /// A line for `postgresql.conf`.
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Where its folder is made; otherwise among the temporary files, which may not be on a real disk.
+    #[must_use]
+    pub fn within(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.within = Some(folder.into());
+        self
+    }
+
+    /// Starts it and waits until it takes questions.
+    pub fn start(self) -> Result<Postgres> {
+        let program = Program::Postgres.find()?;
+        let mut server = Server::new("postgres", self.within.as_deref(), Account::ordinary()?, Signal::QUIT)?;
+        template::copy_into(server.folder(), server.account())?;
+        self.write_settings(server.folder().path())?;
+        let data = server.folder().path().join("data");
+        server.start(|port| command(&program, port), |address| serves(address, &data))?;
+        Ok(Postgres { server, program })
+    }
+
+    fn write_settings(&self, folder: &Path) -> Result<()> {
+        let sockets = folder.display().to_string();
+        let ours = SETTINGS.iter().copied().chain([("unix_socket_directories", sockets.as_str())]);
+        let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        // The last line about a setting counts.
+        let text: String =
+            ours.chain(asked).map(|(name, value)| format!("{name} = {}\n", quoted(value))).collect();
+        OpenOptions::new()
+            .append(true)
+            .open(folder.join("data/postgresql.conf"))
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(RigError::io("writing the settings of PostgreSQL"))
+    }
+}
+
+/// A running server. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Server,
+    program: PathBuf,
+}
+
+impl Postgres {
+    /// One with the settings that suit most tests.
+    pub fn start() -> Result<Self> {
+        Self::options().start()
+    }
+
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Of the database that is always there.
+    pub fn url(&self) -> String {
+        self.url_for(USER)
+    }
+
+    pub fn url_for(&self, database: &str) -> String {
+        self.url_through(self.address(), database)
+    }
+
+    /// The same database by way of something that stands in between, a proxy for instance.
+    pub fn url_through(&self, address: SocketAddr, database: &str) -> String {
+        format!("postgres://{USER}@{address}/{database}")
+    }
+
+    /// Everything it writes; its Unix socket lies here too.
+    pub fn folder(&self) -> &Path {
+        self.server.folder().path()
+    }
+
+    /// Its log, which grows from start to start.
+    pub fn log(&self) -> PathBuf {
+        self.server.folder().log()
+    }
+
+    /// Makes an empty database; the answer is its URL.
+    pub fn create_database(&self, name: &str) -> Result<String> {
+        self.ask(USER, &format!("CREATE DATABASE {}", identifier(name)))?;
+        Ok(self.url_for(name))
+    }
+
+    /// Runs SQL over a connection of its own; the rows of all its statements, as text.
+    pub fn ask(&self, database: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        wire::ask(self.address(), database, sql)
+    }
+
+    /// Changes a setting for good, as far as that goes without a restart.
+    pub fn set(&self, name: &str, value: &str) -> Result<()> {
+        self.ask(USER, &format!("ALTER SYSTEM SET {} = {}", identifier(name), quoted(value)))?;
+        self.ask(USER, "SELECT pg_reload_conf()").map(drop)
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.server.is_running()
+    }
+
+    /// An orderly end: clients are disconnected, everything is written down.
+    pub fn stop(&mut self) -> Result<()> {
+        self.server.stop(Signal::INT)
+    }
+
+    /// SIGKILL for every process of it at once.
+    pub fn kill(&mut self) -> Result<()> {
+        self.server.kill()
+    }
+
+    /// Starts it again where it was, after [`stop`](Self::stop) or [`kill`](Self::kill); recovers and waits until it
+    /// takes questions.
+    pub fn start_again(&mut self) -> Result<()> {
+        let data = self.server.folder().path().join("data");
+        self.server.start_again(|port| command(&self.program, port), |address| serves(address, &data))
+    }
+
+    /// An orderly end and a new start.
+    pub fn restart(&mut self) -> Result<()> {
+        self.stop()?;
+        self.start_again()
+    }
+
+    /// SIGSTOP for every process of it: connections stay open, and nobody answers.
+    pub fn pause(&self) -> Result<()> {
+        self.server.pause()
+    }
+
+    pub fn resume(&self) -> Result<()> {
+        self.server.resume()
+    }
+}
+
+fn command(program: &Path, port: u16) -> Command {
+    let mut command = Command::new(program);
+    command.args(["-D", "data", "-p", &port.to_string()]);
+    command
+}
+
+/// It may listen and still recover, or somebody else may have been quicker on the port: only an answer from these data
+/// counts.
+fn serves(address: SocketAddr, data: &Path) -> bool {
+    let rows = wire::ask(address, USER, "SHOW data_directory").unwrap_or_default();
+    rows.iter().flatten().flatten().any(|answer| Path::new(answer) == data)
+}
+
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "''"))
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

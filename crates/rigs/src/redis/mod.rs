@@ -1,0 +1,196 @@
+//! A private Redis that forgets everything when it ends, unless asked to keep it.
+
+mod resp;
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+pub use resp::Reply;
+use rustix::process::Signal;
+
+use crate::{
+    Result, RigError,
+    account::Account,
+    patience::{PATIENCE, poll},
+    program::Program,
+    server::Server,
+};
+
+/// What a server of our own needs to be told.
+const SETTINGS: &[(&str, &str)] = &[
+    ("bind", "127.0.0.1"),
+    ("protected-mode", "no"),
+    ("daemonize", "no"),
+    ("save", "\"\""),
+    ("appendonly", "no"),
+    // A replica gets its copy at once, not after waiting for others to share it with.
+    ("repl-diskless-sync-delay", "0"),
+];
+
+/// How a [`Redis`] should be, before it is started.
+#[derive(Debug, Clone, Default)]
+pub struct RedisOptions {
+    settings: Vec<(String, String)>,
+}
+
+impl RedisOptions {
+    /// A line for `redis.conf`.
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Every write is on disk before it is answered, and there again after a kill.
+    #[must_use]
+    pub fn persistent(self) -> Self {
+        self.setting("appendonly", "yes").setting("appendfsync", "always")
+    }
+
+    /// Starts it and waits until it answers.
+    pub fn start(self) -> Result<Redis> {
+        let program = Program::RedisServer.find()?;
+        let mut server = Server::new("redis", None, Account::Oneself, Signal::TERM)?;
+        let ours = SETTINGS.iter().copied();
+        let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let text: String = ours.chain(asked).map(|(name, value)| format!("{name} {value}\n")).collect();
+        server.folder().write(CONFIG, &text, server.account())?;
+        let folder = server.folder().path().to_owned();
+        server.start(|port| command(&program, port), |address| serves(address, &folder))?;
+        Ok(Redis { server, program })
+    }
+}
+
+const CONFIG: &str = "redis.conf";
+
+/// A running server. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Redis {
+    server: Server,
+    program: PathBuf,
+}
+
+impl Redis {
+    pub fn start() -> Result<Self> {
+        Self::options().start()
+    }
+
+    pub fn options() -> RedisOptions {
+        RedisOptions::default()
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.address())
+    }
+
+    /// Everything it writes.
+    pub fn folder(&self) -> &Path {
+        self.server.folder().path()
+    }
+
+    /// Its log, which grows from start to start.
+    pub fn log(&self) -> PathBuf {
+        self.server.folder().log()
+    }
+
+    /// One command over a connection of its own. What Redis refuses is an error.
+    pub fn ask(&self, words: &[&str]) -> Result<Reply> {
+        resp::ask(self.address(), words)
+    }
+
+    /// Until the next start.
+    pub fn config_set(&self, name: &str, value: &str) -> Result<()> {
+        self.ask(&["CONFIG", "SET", name, value]).map(drop)
+    }
+
+    /// Makes this a copy of `master` and waits until it is one.
+    pub fn replica_of(&self, master: &Redis) -> Result<()> {
+        let port = master.address().port().to_string();
+        self.ask(&["REPLICAOF", "127.0.0.1", &port])?;
+        poll(PATIENCE, || self.info("master_link_status").filter(|status| status == "up"))
+            .map(drop)
+            .ok_or_else(|| self.server.late("to follow its master"))
+    }
+
+    /// Makes this a master of its own, whatever it followed.
+    pub fn replica_of_none(&self) -> Result<()> {
+        self.ask(&["REPLICAOF", "NO", "ONE"]).map(drop)
+    }
+
+    /// A line of `INFO`.
+    pub fn info(&self, name: &str) -> Option<String> {
+        let info = self.ask(&["INFO"]).ok()?;
+        let lines = info.text()?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        lines.map(|value| value.trim().to_owned())
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.server.is_running()
+    }
+
+    /// An orderly end.
+    pub fn stop(&mut self) -> Result<()> {
+        self.server.stop(Signal::TERM)
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) -> Result<()> {
+        self.server.kill()
+    }
+
+    /// Starts it again where it was, after [`stop`](Self::stop) or [`kill`](Self::kill), with what it kept: nothing,
+    /// unless it is [`persistent`](RedisOptions::persistent).
+    pub fn start_again(&mut self) -> Result<()> {
+        let folder = self.server.folder().path().to_owned();
+        self.server.start_again(|port| command(&self.program, port), |address| serves(address, &folder))
+    }
+
+    /// Starts it again without what it kept.
+    pub fn start_again_empty(&mut self) -> Result<()> {
+        if self.is_running() {
+            return self.start_again();
+        }
+        let folder = self.server.folder().path();
+        forget(&folder.join("dump.rdb"), |path| fs::remove_file(path))?;
+        forget(&folder.join("appendonlydir"), |path| fs::remove_dir_all(path))?;
+        self.start_again()
+    }
+
+    /// SIGSTOP: connections stay open, and nobody answers.
+    pub fn pause(&self) -> Result<()> {
+        self.server.pause()
+    }
+
+    pub fn resume(&self) -> Result<()> {
+        self.server.resume()
+    }
+}
+
+fn command(program: &Path, port: u16) -> Command {
+    let mut command = Command::new(program);
+    command.args([CONFIG, "--port", &port.to_string()]);
+    command
+}
+
+/// While it loads it listens and refuses, and somebody else may have been quicker on the port: only an answer from
+/// this folder counts.
+fn serves(address: SocketAddr, folder: &Path) -> bool {
+    let reply = resp::ask(address, &["CONFIG", "GET", "dir"]);
+    let loaded = resp::ask(address, &["PING"]).is_ok();
+    loaded && reply.is_ok_and(|dir| dir.items().iter().any(|item| item.text().map(Path::new) == Some(folder)))
+}
+
+fn forget(path: &Path, remove: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    remove(path).map_err(RigError::io(format!("removing {}", path.display())))
+}
