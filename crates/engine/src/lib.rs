@@ -1,13 +1,15 @@
 //! The engine: everything between a parsed request and a durable answer.
 //!
 //! ```text
-//! http ─► admission ─► ledger ─► journal ─► outbox: live map
-//!         bounded      durable   audit,
-//!         in-flight    yes       hash chain
+//! http ─► admission ─► gate ─► ledger ─► journal ─► outbox: live map
+//!         bounded      fast    durable   audit,
+//!         in-flight    no      yes       hash chain
 //! ```
-//! [`pipeline`] shows the whole walk in one function. The [`ledger`] alone says yes. Knows nothing of HTTP.
+//! [`pipeline`] shows the whole walk in one function. The [`gate`] may only refuse; the [`ledger`] alone
+//! says yes. Knows nothing of HTTP.
 
 pub mod clock;
+pub mod gate;
 pub mod ledger;
 pub mod mint;
 pub mod outbox;

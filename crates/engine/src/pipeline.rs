@@ -1,17 +1,22 @@
 //! The walk of a request, left to right, in one function.
 //!
 //! ```text
-//! submit ─► admission ─► ledger
+//! submit ─► admission ─► gate ─► ledger ─► gate learns of it
 //! ```
-//! Later stages join here: a rate limit and a waiting room before the ledger is asked, a gate that may only
-//! refuse. Only the ledger's committed write is a yes.
+//! Admission bounds what is under way, the gate may only refuse, and only the ledger's committed write is a yes.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use holdfast_domain::{Actor, Command};
 use tokio::sync::Semaphore;
 
-use crate::ledger::{IdempotencyKey, Ledger, LedgerError, Reply, Request};
+use crate::{
+    gate::{Gate, Open, Quota, Verdict},
+    ledger::{Health, IdempotencyKey, Ledger, LedgerError, Reply, Request},
+};
 
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -27,16 +32,40 @@ impl Default for Limits {
     }
 }
 
+/// Why a command was not answered.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SubmitError {
+    /// 429: it is you.
+    #[error("this holder asks too often")]
+    TooMany(Quota),
+    /// 503: it is us.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
 #[derive(Debug)]
 pub struct Pipeline {
-    ledger: Arc<dyn Ledger>,
-    admission: Semaphore,
+    stages: Stages,
+    admission: Arc<Semaphore>,
     limits: Limits,
+}
+
+#[derive(Debug, Clone)]
+struct Stages {
+    gate: Arc<dyn Gate>,
+    ledger: Arc<dyn Ledger>,
 }
 
 impl Pipeline {
     pub fn new(ledger: Arc<dyn Ledger>, limits: Limits) -> Self {
-        Self { admission: Semaphore::new(limits.max_in_flight), ledger, limits }
+        let admission = Arc::new(Semaphore::new(limits.max_in_flight));
+        Self { stages: Stages { gate: Arc::new(Open), ledger }, admission, limits }
+    }
+
+    #[must_use]
+    pub fn with_gate(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.stages.gate = gate;
+        self
     }
 
     /// The whole walk of a command.
@@ -45,22 +74,55 @@ impl Pipeline {
         command: Command,
         actor: Actor,
         key: Option<IdempotencyKey>,
-    ) -> Result<Reply, LedgerError> {
-        let _admitted = self.admission.try_acquire().map_err(|_| LedgerError::Overloaded)?;
-        let deadline = self.deadline();
-        self.ledger.execute(Request { command, actor, key, deadline }).await
+    ) -> Result<Reply, SubmitError> {
+        let busy = |_| LedgerError::Overloaded;
+        let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
+        let request = Request { command, actor, key, deadline: self.deadline() };
+        if !self.stages.gate.must_hear() {
+            return self.stages.walk(request).await;
+        }
+        // Whoever asked may hang up at any time; what was committed must reach the gate all the same.
+        let stages = self.stages.clone();
+        let walk = tokio::spawn(async move {
+            let answer = stages.walk(request).await;
+            drop(admitted);
+            answer
+        });
+        let lost = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
+        walk.await.unwrap_or_else(|_| Err(lost().into()))
     }
 
     #[expect(
         clippy::disallowed_methods,
         reason = "a deadline is measured on the monotonic clock, not in domain time"
     )]
-    fn deadline(&self) -> std::time::Instant {
-        std::time::Instant::now() + self.limits.deadline
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.limits.deadline
     }
 
     /// Reads go straight to the ledger: they change nothing and are never gated.
     pub fn ledger(&self) -> &Arc<dyn Ledger> {
-        &self.ledger
+        &self.stages.ledger
+    }
+
+    /// Ready while the ledger is: a gate that is down only makes things slower.
+    pub async fn health(&self) -> Health {
+        let mut health = self.stages.ledger.health().await;
+        health.degraded.extend(self.stages.gate.degraded());
+        health
+    }
+}
+
+impl Stages {
+    async fn walk(&self, request: Request) -> Result<Reply, SubmitError> {
+        let pass = match self.gate.ask(&request).await {
+            Verdict::Pass(pass) => pass,
+            Verdict::Refuse(refusal) => return Ok(Reply::Refused(refusal)),
+            Verdict::Busy => return Err(LedgerError::Overloaded.into()),
+            Verdict::TooMany(quota) => return Err(SubmitError::TooMany(quota)),
+        };
+        let said = self.ledger.execute(request).await;
+        self.gate.settle(pass, &said).await;
+        Ok(said?)
     }
 }

@@ -15,7 +15,7 @@ use axum::{
 };
 pub(crate) use code::Code;
 use holdfast_domain::{BookingId, Conflict, InTheWay, Invalid, Limit, Refusal};
-use holdfast_engine::ledger::LedgerError;
+use holdfast_engine::{gate::Quota, ledger::LedgerError, pipeline::SubmitError};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
@@ -33,12 +33,20 @@ pub(crate) struct More {
     /// The booking that stands in the way.
     pub booking: Option<BookingId>,
     pub retry_after: Option<Duration>,
+    /// How often the caller may ask.
+    pub quota: Option<Quota>,
     /// For the operator; never sent.
     pub log: Option<String>,
 }
 
-static NO_MORE: More =
-    More { conflicts: Vec::new(), alternatives: Vec::new(), booking: None, retry_after: None, log: None };
+static NO_MORE: More = More {
+    conflicts: Vec::new(),
+    alternatives: Vec::new(),
+    booking: None,
+    retry_after: None,
+    quota: None,
+    log: None,
+};
 
 /// How long to wait before asking again, by what is wrong.
 const RETRY_OVERLOADED: Duration = Duration::from_secs(1);
@@ -178,6 +186,17 @@ impl From<LedgerError> for Problem {
     }
 }
 
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Ledger(error) => error.into(),
+            SubmitError::TooMany(quota) => Self::new(Code::RateLimited, "This holder asks too often.")
+                .retry_after(quota.retry_after)
+                .with(|more| more.quota = Some(quota)),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code.as_str(), self.detail)
@@ -205,11 +224,23 @@ pub(crate) fn write_down(response: &mut Response, request_id: &str) -> Option<Pr
         // Whole seconds, rounded up: a client that waits as told must not come back too early.
         headers.insert(header::RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().ok()?);
     }
+    if let Some(quota) = problem.more().quota {
+        let (policy, state) = rate_limit(quota);
+        headers.insert("ratelimit-policy", policy.parse().ok()?);
+        headers.insert("ratelimit", state.parse().ok()?);
+    }
     if problem.code == Code::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     *response.body_mut() = crate::wire::problem_json(&problem, request_id).into();
     Some(problem)
+}
+
+/// The two headers of a used-up quota: what the policy is, and how it stands.
+fn rate_limit(quota: Quota) -> (String, String) {
+    let whole_s = |length: Duration| length.as_millis().div_ceil(1000).max(1);
+    let policy = format!("\"holds\";q={};w={}", quota.burst, whole_s(quota.window));
+    (policy, format!("\"holds\";r=0;t={}", whole_s(quota.retry_after)))
 }
 
 #[cfg(test)]
@@ -243,6 +274,19 @@ mod tests {
             let code = refusal.code();
             assert_eq!(Problem::from(refusal).code.as_str(), code);
         }
+    }
+
+    #[test]
+    fn a_used_up_quota_says_when_to_come_back() {
+        let window = Duration::from_secs(2);
+        let quota = Quota { burst: 40, window, retry_after: Duration::from_millis(1200) };
+        let mut response = Problem::from(SubmitError::TooMany(quota)).into_response();
+        write_down(&mut response, "r-1");
+        assert_eq!(response.status(), 429);
+        let header = |name: &str| response.headers()[name].to_str().unwrap();
+        assert_eq!(header("retry-after"), "2");
+        assert_eq!(header("ratelimit-policy"), "\"holds\";q=40;w=2");
+        assert_eq!(header("ratelimit"), "\"holds\";r=0;t=2");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) struct Readiness {
         (status = 200, description = "It can.", body = Readiness),
         (status = 503, description = "It cannot, and why.", body = Readiness)))]
 pub(crate) async fn ready(State(app): State<Shared>) -> Response {
-    let health = app.ledger().health().await;
+    let health = app.pipeline.health().await;
     let stopping = app.closing.is_cancelled();
     let mut degraded = health.degraded;
     if stopping {

@@ -1,0 +1,126 @@
+//! The gate: says no fast, and never yes.
+//!
+//! ```text
+//!               ┌─ Refuse: what stands in the way, from committed facts only
+//! ask(request) ─┼─ Busy, TooMany: come back later
+//!               └─ Pass ─► ledger decides ─► settle(pass, what it said) ─► answer
+//! ```
+//! A [`Gate`] stands before the ledger and may only refuse, or say "ask the ledger". Whatever it forgets costs
+//! speed, never a sale: only the ledger's committed write is a yes. It learns of every commit in
+//! [`settle`](Gate::settle), after the commit and before the caller's answer, so whoever has heard that a seat is
+//! free again is not refused it.
+//!
+//! **What a gate must not hide.** A holder who already has one of the units asked for is never refused here: the
+//! ledger may owe it its own hold back. A request with an idempotency key that the gate would refuse is first
+//! looked up in the books ([`GateBooks::answered`]); where the key was used, or where nobody can tell, the ledger
+//! answers. So a key's first answer is found however the sale went on.
+//!
+//! Deliberately absent: decisions (the ledger's), clocks of its own for the end of a hold (a hold ends by the
+//! ledger's clock, which arrives through [`Clock`](crate::clock::Clock)).
+
+mod open;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use holdfast_domain::{HoldId, HolderId, Moment, Offer, OfferId, Refusal, UnitNo};
+
+use crate::ledger::{IdempotencyKey, LedgerError, Reply, Request};
+
+pub use open::Open;
+
+#[async_trait]
+pub trait Gate: Send + Sync + fmt::Debug {
+    /// Before the ledger: may this request go on? Answers within its own time limit, whatever happens to the gate.
+    async fn ask(&self, request: &Request) -> Verdict;
+
+    /// After the ledger: what it said, to a request that was passed. Returns when the gate knows, or has given up.
+    async fn settle(&self, pass: Pass, said: &Result<Reply, LedgerError>);
+
+    /// Whether a commit that the gate does not hear of can make it wrong. A request then walks to its end also
+    /// when whoever asked has gone.
+    fn must_hear(&self) -> bool;
+
+    /// What works less well than it should, in words for an operator. Bookings go on regardless.
+    fn degraded(&self) -> Vec<String>;
+}
+
+#[derive(Debug)]
+pub enum Verdict {
+    /// Ask the ledger, then settle.
+    Pass(Pass),
+    Refuse(Refusal),
+    /// Others are busy with the same units, for longer than it is worth waiting.
+    Busy,
+    /// This holder asks more often than it may.
+    TooMany(Quota),
+}
+
+/// Leave to ask the ledger.
+#[derive(Debug, Default)]
+pub struct Pass(());
+
+impl Pass {
+    /// Nothing was set aside for this request.
+    pub fn freely() -> Self {
+        Self::default()
+    }
+}
+
+/// How often one holder may ask, and when it may again. What `RateLimit` headers say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Requests in a row that are let through after a quiet time.
+    pub burst: u32,
+    /// The time in which a used-up burst has grown back.
+    pub window: Duration,
+    pub retry_after: Duration,
+}
+
+/// Which life of the books a gate's memory belongs to. Counted by the ledger, so that no gate can mistake an old
+/// memory for the present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a gate asks of the books, beside the ledger's port: enough to begin again from nothing.
+#[async_trait]
+pub trait GateBooks: Send + Sync + fmt::Debug {
+    async fn epoch(&self) -> Result<Epoch, LedgerError>;
+
+    /// Begins the epoch after `seen`, unless somebody has; either way, the epoch there is now. One atomic step.
+    async fn next_epoch(&self, seen: Epoch) -> Result<Epoch, LedgerError>;
+
+    /// Everything that is claimed in an offer now: all that was committed before the question and has not ended.
+    async fn live_claims(&self, offer: &OfferId) -> Result<Option<OfferClaims>, LedgerError>;
+
+    /// Whether the key may have been answered before. Cheap, and asked only for what the gate would refuse; "yes"
+    /// when in doubt.
+    async fn answered(&self, key: &IdempotencyKey) -> Result<bool, LedgerError>;
+}
+
+/// An offer and what is claimed in it, at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferClaims {
+    pub offer: Arc<Offer>,
+    pub blocked: Vec<UnitNo>,
+    pub claims: Vec<Claim>,
+}
+
+/// One hold or booking, as far as one offer is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub hold: HoldId,
+    pub holder: HolderId,
+    /// Every unit claimed, buffers of a service included, and how many of it.
+    pub units: Vec<(UnitNo, u32)>,
+    /// What counts towards the holder's limit.
+    pub stake: u64,
+    /// When it ends by itself; a booking does not.
+    pub until: Option<Moment>,
+}
