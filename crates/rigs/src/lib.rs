@@ -23,15 +23,19 @@ mod error;
 mod folder;
 mod keeper;
 mod patience;
+mod pgbouncer;
 mod port;
 mod postgres;
 mod program;
+mod proxy;
 mod redis;
 mod server;
 
 pub use error::RigError;
+pub use pgbouncer::{PgBouncer, PgBouncerOptions};
 pub use postgres::{Postgres, PostgresOptions};
 pub use program::{Missing, Program, missing};
+pub use proxy::{Counts, FaultProxy, Loss, Mode};
 pub use redis::{Redis, RedisOptions, Reply};
 
 /// What everything here comes to.

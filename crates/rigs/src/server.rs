@@ -59,7 +59,7 @@ impl Server {
         farewell: Signal,
     ) -> Result<Self> {
         let folder = Folder::new(name, within, account)?;
-        let farewell_name = if farewell == Signal::QUIT { "QUIT" } else { "TERM" };
+        let farewell_name = if farewell == Signal::QUIT { "QUIT" } else { "KILL" };
         let keeper = Keeper::of(folder.path(), farewell_name)?;
         Ok(Self { name, account, port: 0, child: None, log_from: 0, farewell, folder, _keeper: keeper })
     }
@@ -83,7 +83,7 @@ impl Server {
     /// The first start: finds a port, and another when that one was taken meanwhile.
     pub(crate) fn start(
         &mut self,
-        command: impl Fn(u16) -> Command,
+        command: impl Fn(&Folder, Account, u16) -> Result<Command>,
         ready: impl Fn(SocketAddr) -> bool,
     ) -> Result<()> {
         self.try_ports(port::free, command, ready)
@@ -92,7 +92,7 @@ impl Server {
     /// A later start, on the same port: whoever has it now may be about to let it go.
     pub(crate) fn start_again(
         &mut self,
-        command: impl Fn(u16) -> Command,
+        command: impl Fn(&Folder, Account, u16) -> Result<Command>,
         ready: impl Fn(SocketAddr) -> bool,
     ) -> Result<()> {
         if self.is_running() {
@@ -108,14 +108,14 @@ impl Server {
     fn try_ports(
         &mut self,
         choose: impl Fn() -> Result<u16>,
-        command: impl Fn(u16) -> Command,
+        command: impl Fn(&Folder, Account, u16) -> Result<Command>,
         ready: impl Fn(SocketAddr) -> bool,
     ) -> Result<()> {
         let mut tries = PORT_TRIES;
         loop {
             tries -= 1;
             self.port = choose()?;
-            self.launch(command(self.port))?;
+            self.launch(command(&self.folder, self.account, self.port)?)?;
             match self.await_readiness(&ready) {
                 Err(RigError::Ended { log, .. }) if tries > 0 && log.contains(PORT_TAKEN) => {}
                 settled => return settled,

@@ -15,7 +15,7 @@ const LONGEST_MESSAGE: u32 = 64 << 20;
 
 type Row = Vec<Option<String>>;
 
-pub(super) fn ask(address: SocketAddr, database: &str, sql: &str) -> Result<Vec<Row>> {
+pub(crate) fn ask(address: SocketAddr, database: &str, sql: &str) -> Result<Vec<Row>> {
     let talk = || -> io::Result<Result<Vec<Row>, String>> {
         let mut session = Session::open(address, database)?;
         if let Err(said) = session.answer()? {

@@ -54,13 +54,13 @@ impl RedisOptions {
     /// Starts it and waits until it answers.
     pub fn start(self) -> Result<Redis> {
         let program = Program::RedisServer.find()?;
-        let mut server = Server::new("redis", None, Account::Oneself, Signal::TERM)?;
+        let mut server = Server::new("redis", None, Account::Oneself, Signal::KILL)?;
         let ours = SETTINGS.iter().copied();
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let text: String = ours.chain(asked).map(|(name, value)| format!("{name} {value}\n")).collect();
         server.folder().write(CONFIG, &text, server.account())?;
         let folder = server.folder().path().to_owned();
-        server.start(|port| command(&program, port), |address| serves(address, &folder))?;
+        server.start(|_, _, port| Ok(command(&program, port)), |address| serves(address, &folder))?;
         Ok(Redis { server, program })
     }
 }
@@ -150,7 +150,8 @@ impl Redis {
     /// unless it is [`persistent`](RedisOptions::persistent).
     pub fn start_again(&mut self) -> Result<()> {
         let folder = self.server.folder().path().to_owned();
-        self.server.start_again(|port| command(&self.program, port), |address| serves(address, &folder))
+        self.server
+            .start_again(|_, _, port| Ok(command(&self.program, port)), |address| serves(address, &folder))
     }
 
     /// Starts it again without what it kept.

@@ -1,7 +1,9 @@
 //! Every rig is started for real, used, hurt and ended.
 
 mod orphans;
+mod pgbouncer;
 mod postgres;
+mod proxy;
 mod redis;
 
 use std::{fs, path::Path};
