@@ -5,6 +5,7 @@
 //! answer itself; and serves reads that never show what is not yet durable. It speaks booking, not SQL.
 
 pub mod embedded;
+pub mod postgres;
 
 use std::{fmt, sync::Arc, time::Instant};
 

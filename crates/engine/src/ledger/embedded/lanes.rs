@@ -160,7 +160,7 @@ fn push_bounded<T>(lane: &mut VecDeque<T>, bound: usize, item: T) -> Result<(), 
     Ok(())
 }
 
-const fn is_urgent(command: &Command) -> bool {
+pub(in crate::ledger) const fn is_urgent(command: &Command) -> bool {
     match command {
         Command::Confirm { .. }
         | Command::ExtendHold { .. }

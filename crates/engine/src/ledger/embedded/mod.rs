@@ -12,25 +12,25 @@
 //! [`Render`]), HTTP.
 
 mod answers;
-mod batch;
-mod changes;
+pub(super) mod batch;
+pub(super) mod changes;
 mod checkpoint;
 pub mod codec;
 mod error;
 mod journal;
 pub mod keys;
-mod lanes;
+pub(super) mod lanes;
 mod lists;
 mod live;
-mod reads;
+pub(super) mod reads;
 mod recovery;
 mod store;
-mod tables;
+pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 pub mod verify;
-mod views;
+pub(super) mod views;
 mod wal;
 mod writer;
 
@@ -310,6 +310,6 @@ impl Ledger for EmbeddedLedger {
 }
 
 #[expect(clippy::disallowed_methods, reason = "deadlines and budgets are measured, not decided upon")]
-fn instant_now() -> Instant {
+pub(super) fn instant_now() -> Instant {
     Instant::now()
 }

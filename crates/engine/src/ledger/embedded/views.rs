@@ -6,7 +6,7 @@ use holdfast_domain::{Booking, Hold, Kind, Line, Moment, Offer, OfferId, OfferSt
 
 use crate::ledger::{BookingView, Cells, HoldView, OfferView, Snapshot, SnapshotUnits};
 
-pub(super) fn offer_view(at: &OfferState) -> OfferView {
+pub(in crate::ledger) fn offer_view(at: &OfferState) -> OfferView {
     OfferView {
         offer: Arc::clone(at.offer()),
         created_at: at.created_at(),
@@ -15,11 +15,11 @@ pub(super) fn offer_view(at: &OfferState) -> OfferView {
     }
 }
 
-pub(super) fn hold_view(state: &State, hold: &Hold, at: Moment) -> HoldView {
+pub(in crate::ledger) fn hold_view(state: &State, hold: &Hold, at: Moment) -> HoldView {
     HoldView { hold: hold.clone(), offers: offers_of(state, &hold.lines), at }
 }
 
-pub(super) fn booking_view(state: &State, booking: &Booking, at: Moment) -> BookingView {
+pub(in crate::ledger) fn booking_view(state: &State, booking: &Booking, at: Moment) -> BookingView {
     BookingView { booking: booking.clone(), offers: offers_of(state, &booking.lines), at }
 }
 
@@ -36,13 +36,13 @@ fn offers_of(state: &State, lines: &[Line]) -> Vec<Arc<Offer>> {
 
 /// The last snapshot of each offer, shared by everybody who reads that version.
 #[derive(Debug, Default)]
-pub(super) struct Snapshots(HashMap<OfferId, (Version, Arc<[Unit]>)>);
+pub(in crate::ledger) struct Snapshots(HashMap<OfferId, (Version, Arc<[Unit]>)>);
 
 impl Snapshots {
     /// Beyond this many offers, start over: a snapshot is quick to make again.
     const MAX_OFFERS: usize = 1024;
 
-    pub(super) fn take(&mut self, at: &OfferState, cells: Option<Cells>, now: Moment) -> Snapshot {
+    pub(in crate::ledger) fn take(&mut self, at: &OfferState, cells: Option<Cells>, now: Moment) -> Snapshot {
         let units = match at.offer().kind() {
             Kind::Slots => SnapshotUnits::Cells(at.cells(cells.unwrap_or(0..u32::MAX)).collect()),
             Kind::Seats | Kind::Stock => SnapshotUnits::Dense(self.dense(at)),

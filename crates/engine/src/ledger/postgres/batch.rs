@@ -1,0 +1,243 @@
+//! Many requests, one transaction: the `batched` way of claiming, and the way of everything that concerns a whole
+//! offer.
+//!
+//! ```text
+//! lock the offers ─► read their versions, the clock, the keys' answers ─► follow, if the copy is behind
+//!   ─► decide one after another on the copy ─► write all rows, one statement a table ─► COMMIT ─► answer
+//! ```
+//! The copy is changed before the commit, and kept from all readers until it is through; should the commit fail,
+//! the copy is thrown away and loaded anew. Nobody is answered before.
+
+use std::collections::BTreeSet;
+
+use holdfast_domain::{Actor, Command, Decision, Event, Moment, OfferId, State, decide};
+use tokio_postgres::types::Type;
+
+use super::{
+    Books,
+    answers::{Digested, Given, digest},
+    effects::Effects,
+    replica::Replica,
+    rows::offers_of,
+    session::{Session, Sql, Trouble},
+    write::{self, Done, Kept},
+};
+use crate::ledger::{
+    Reply, Request,
+    embedded::{batch::outcome, changes::Touched},
+};
+
+const VERSIONS: Sql = Sql {
+    text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1)",
+    types: &[Type::TEXT_ARRAY],
+};
+const CLOCK: Sql = Sql { text: "SELECT holdfast.ms(clock_timestamp())", types: &[] };
+const TRY_LOCK: Sql = Sql {
+    text: "SELECT key FROM unnest($1::bigint[]) key WHERE pg_try_advisory_xact_lock(key)",
+    types: &[Type::INT8_ARRAY],
+};
+
+/// How to come by the offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Wait for whoever has them.
+    Wait,
+    /// Leave out those that somebody else is busy with.
+    Skip,
+}
+
+/// What became of one request in a batch.
+#[derive(Debug)]
+pub(super) enum Settled {
+    Answered(Reply),
+    /// It touches offers that were not locked, such as those of an expired hold that is in its way.
+    Again(BTreeSet<OfferId>),
+}
+
+/// The offers that a request is about, as far as the copy knows.
+pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeSet<OfferId> {
+    let of_hold = |id| state.hold(id, Moment::MIN).map(|hold| offers_of(&hold.lines)).unwrap_or_default();
+    match command {
+        Command::CreateOffer { offer } => [offer.id().clone()].into(),
+        Command::AmendOffer { offer, .. } | Command::Block { offer, .. } | Command::Unblock { offer, .. } => {
+            [offer.clone()].into()
+        }
+        Command::PlaceHold { asks, .. } => asks.iter().map(|ask| ask.offer.clone()).collect(),
+        Command::ExtendHold { hold } | Command::ReleaseHold { hold } | Command::Confirm { hold, .. } => {
+            of_hold(*hold).into_iter().collect()
+        }
+        Command::Cancel { booking } => {
+            state.booking(*booking).map(|of| offers_of(&of.lines)).unwrap_or_default().into_iter().collect()
+        }
+        Command::Tidy { .. } => decide(state, command, &Actor::System, now)
+            .map(|tidy| tidy.events.iter().flat_map(|event| touched(state, event)).collect())
+            .unwrap_or_default(),
+    }
+}
+
+fn touched(state: &State, event: &Event) -> Vec<OfferId> {
+    let of_hold = |id| state.hold(id, Moment::MIN).map(|hold| offers_of(&hold.lines)).unwrap_or_default();
+    match event {
+        Event::OfferCreated { offer } => vec![offer.id().clone()],
+        Event::OfferAmended { offer, .. }
+        | Event::UnitsBlocked { offer, .. }
+        | Event::UnitsUnblocked { offer, .. } => vec![offer.clone()],
+        Event::HoldPlaced(placed) => offers_of(&placed.lines),
+        Event::HoldExtended { hold, .. }
+        | Event::HoldReleased { hold }
+        | Event::HoldExpired { hold }
+        | Event::BookingConfirmed { hold, .. } => of_hold(*hold),
+        Event::BookingCancelled { booking } => {
+            state.booking(*booking).map(|booking| offers_of(&booking.lines)).unwrap_or_default()
+        }
+    }
+}
+
+/// The number under which an offer is locked: 64 bits of a hash, so that two offers may share one and merely wait
+/// for each other.
+pub(super) fn lock_key(offer: &OfferId) -> i64 {
+    let hash = <sha2::Sha256 as sha2::Digest>::digest(offer.as_str().as_bytes());
+    i64::from_be_bytes(hash[..8].try_into().expect("a hash has eight bytes"))
+}
+
+/// Decides these requests in one transaction that holds `offers`, and writes what they come to.
+pub(super) async fn settle(
+    books: &Books,
+    requests: &[&Request],
+    mut offers: BTreeSet<OfferId>,
+    patience: Patience,
+) -> Result<Vec<Settled>, Trouble> {
+    let mut session = books.sessions.ordinary().await?;
+    lock(&mut session, &mut offers, patience).await?;
+    let keys: Vec<Option<Digested>> = requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
+    let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
+    let names: Vec<&str> = offers.iter().map(OfferId::as_str).collect();
+    // Read after the locks are held, in statements of their own: what a statement sees was settled when it began.
+    let named: super::session::Args<'_> = &[&names];
+    let (versions, clock, given) = tokio::try_join!(
+        session.rows(&VERSIONS, named),
+        session.rows(&CLOCK, &[]),
+        Given::find(&session, &wanted),
+    )?;
+    let mut copy = books.writable().await?;
+    if versions.iter().any(|row| copy.version_of(row.get(0)) != super::rows::version(row, 1)) {
+        let unseen = Replica::unseen(&session, copy.horizon()).await?;
+        books.follow_with(&mut copy, &unseen)?;
+    }
+    let now = copy.hear(books.time.of(Moment::from_ms(clock[0].get(0))));
+    let mut batch = Batch {
+        books,
+        locked: &offers,
+        now,
+        given,
+        effects: Effects::default(),
+        kept: Vec::new(),
+        touched: Touched::default(),
+    };
+    let settled: Vec<Settled> =
+        requests.iter().zip(&keys).map(|(request, key)| batch.decide(&mut copy, request, key.as_ref())).collect();
+    let Batch { effects, kept, touched, .. } = batch;
+    if effects.is_empty() && kept.is_empty() {
+        drop(copy);
+        session.roll_back().await;
+        return Ok(settled);
+    }
+    metrics::histogram!("holdfast_ledger_batch_entries").record(effects.entries.len() as f64);
+    let chain = books.chains.take();
+    match write::commit(&mut session, &effects, &kept, chain, now, Done::default()).await {
+        Ok(chain) => {
+            books.chains.put_back(chain);
+            books.announce(touched.changes(&copy.state));
+            Ok(settled)
+        }
+        Err(trouble) => {
+            // The copy is ahead of what may never have happened.
+            copy.throw_away();
+            Err(trouble)
+        }
+    }
+}
+
+async fn lock(session: &mut Session, offers: &mut BTreeSet<OfferId>, patience: Patience) -> Result<(), Trouble> {
+    let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
+    match patience {
+        Patience::Wait => {
+            let locks: Vec<_> = keys.iter().map(|key| format!("SELECT pg_advisory_xact_lock({key})")).collect();
+            session.begin_with(&locks.join("; ")).await
+        }
+        Patience::Skip => {
+            session.begin().await?;
+            let keys: Vec<i64> = keys.into_iter().collect();
+            let had = session.rows(&TRY_LOCK, &[&keys]).await?;
+            let had: BTreeSet<i64> = had.iter().map(|row| row.get(0)).collect();
+            offers.retain(|offer| had.contains(&lock_key(offer)));
+            Ok(())
+        }
+    }
+}
+
+/// The decisions of one transaction, while they are being made.
+struct Batch<'a> {
+    books: &'a Books,
+    locked: &'a BTreeSet<OfferId>,
+    now: Moment,
+    given: Given,
+    effects: Effects,
+    kept: Vec<Kept>,
+    touched: Touched,
+}
+
+impl Batch<'_> {
+    fn decide(&mut self, copy: &mut Replica, request: &Request, key: Option<&Digested>) -> Settled {
+        if let (Some(digest), Some(key)) = (key, &request.key)
+            && let Some(reply) = self.given.reply(digest, key)
+        {
+            return Settled::Answered(reply);
+        }
+        let missing = self.not_locked(concerned(&copy.state, &request.command, self.now));
+        if !missing.is_empty() && !matches!(request.command, Command::Tidy { .. }) {
+            return Settled::Again(missing);
+        }
+        match decide(&copy.state, &request.command, &request.actor, self.now) {
+            Err(refusal) => {
+                metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
+                Settled::Answered(Reply::Refused(refusal))
+            }
+            Ok(decision) => self.accept(copy, request, key, decision),
+        }
+    }
+
+    fn not_locked(&self, offers: BTreeSet<OfferId>) -> BTreeSet<OfferId> {
+        offers.into_iter().filter(|offer| !self.locked.contains(offer)).collect()
+    }
+
+    fn accept(
+        &mut self,
+        copy: &mut Replica,
+        request: &Request,
+        key: Option<&Digested>,
+        mut decision: Decision,
+    ) -> Settled {
+        let missing = |event: &Event| self.not_locked(touched(&copy.state, event).into_iter().collect());
+        if let Command::Tidy { .. } = request.command {
+            decision.events.retain(|event| missing(event).is_empty());
+        }
+        let missing: BTreeSet<OfferId> = decision.events.iter().flat_map(missing).collect();
+        if !missing.is_empty() {
+            return Settled::Again(missing);
+        }
+        for event in &decision.events {
+            let version = self.effects.add(&copy.state, event, &request.actor, self.now);
+            copy.apply(event, self.now, version, &mut self.touched);
+        }
+        let events = decision.events.len();
+        let outcome = outcome(&copy.state, &request.command, decision.subject, events, self.now);
+        if let (Some(digest), Some(key)) = (key, &request.key) {
+            let answer = (self.books.render)(&outcome);
+            let kept = Kept { key: *digest, fingerprint: key.fingerprint, answer };
+            self.given.add(kept.clone());
+            self.kept.push(kept);
+        }
+        Settled::Answered(Reply::Done(outcome))
+    }
+}

@@ -1,0 +1,334 @@
+//! What a decision does to the rows: pure bookkeeping, from events to sums.
+//!
+//! Several events may touch one row, within a decision or across the decisions of a batch. Here they are added up,
+//! so that each row is written once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use holdfast_domain::{
+    Actor, Amendment, Booking, BookingId, BookingState, Event, Hold, HoldId, HoldState, Kind, Line, Moment,
+    Offer, OfferId, State, UnitNo, Version,
+};
+use sha2::{Digest, Sha256};
+
+use super::rows::offers_of;
+use crate::ledger::embedded::codec;
+
+pub(super) type UnitKey = (OfferId, UnitNo);
+pub(super) type ClaimKey = (OfferId, UnitNo, HoldId);
+
+/// The change of one unit's row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct UnitChange {
+    pub(super) held: i64,
+    pub(super) booked: i64,
+    pub(super) blocked: Option<bool>,
+    pub(super) capacity: Option<u32>,
+    /// How many entries touched it: what its fence grows by.
+    pub(super) times: i64,
+}
+
+/// What becomes of one claim's row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClaimChange {
+    Taken { qty: u32, exclusive: bool, booked: bool },
+    Booked,
+    Gone,
+}
+
+/// An offer that was touched.
+#[derive(Debug, Clone)]
+pub(super) struct OfferChange {
+    /// Its version after the last entry.
+    pub(super) version: Version,
+    pub(super) at: Moment,
+    pub(super) created: bool,
+    /// Its definition, where that is new.
+    pub(super) definition: Option<Arc<Offer>>,
+}
+
+/// A journal entry ready to be written.
+#[derive(Debug)]
+pub(super) struct EntryRow {
+    pub(super) at: Moment,
+    pub(super) actor: String,
+    pub(super) kind: &'static str,
+    pub(super) offers: Vec<OfferId>,
+    pub(super) before: Vec<i64>,
+    pub(super) version: Version,
+    pub(super) hold: Option<HoldId>,
+    pub(super) booking: Option<BookingId>,
+    pub(super) bytes: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    pub(super) offers: BTreeMap<OfferId, OfferChange>,
+    pub(super) units: BTreeMap<UnitKey, UnitChange>,
+    pub(super) claims: BTreeMap<ClaimKey, ClaimChange>,
+    pub(super) holds: BTreeMap<HoldId, Hold>,
+    pub(super) bookings: BTreeMap<BookingId, Booking>,
+    pub(super) entries: Vec<EntryRow>,
+    /// Cells of calendars among the units, with their capacity: they may not have a row yet.
+    pub(super) cells: BTreeMap<UnitKey, u32>,
+}
+
+impl Effects {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds one event; `state` is as it was before the event, or before the whole decision. Returns its version.
+    pub(super) fn add(&mut self, state: &State, event: &Event, actor: &Actor, at: Moment) -> Version {
+        let offers = self.offers_touched(state, event);
+        let before: Vec<Version> = offers.iter().map(|offer| self.version_of(state, offer)).collect();
+        let version = Version(1 + before.iter().map(|version| version.0).max().unwrap_or_default());
+        for offer in &offers {
+            self.touch(offer, version, at);
+        }
+        self.follow(state, event, at, version);
+        self.enter(event, actor, at, version, offers, &before);
+        version
+    }
+
+    fn version_of(&self, state: &State, offer: &OfferId) -> Version {
+        match self.offers.get(offer) {
+            Some(change) => change.version,
+            None => state.offer(offer).map_or(Version(0), |offer| offer.version()),
+        }
+    }
+
+    fn touch(&mut self, offer: &OfferId, version: Version, at: Moment) {
+        let fresh = OfferChange { version, at, created: false, definition: None };
+        let change = self.offers.entry(offer.clone()).or_insert(fresh);
+        (change.version, change.at) = (version, at);
+    }
+
+    fn offers_touched(&self, state: &State, event: &Event) -> Vec<OfferId> {
+        match event {
+            Event::OfferCreated { offer } => vec![offer.id().clone()],
+            Event::OfferAmended { offer, .. }
+            | Event::UnitsBlocked { offer, .. }
+            | Event::UnitsUnblocked { offer, .. } => vec![offer.clone()],
+            Event::HoldPlaced(placed) => offers_of(&placed.lines),
+            Event::HoldExtended { hold, .. }
+            | Event::HoldReleased { hold }
+            | Event::HoldExpired { hold }
+            | Event::BookingConfirmed { hold, .. } => offers_of(&self.hold(state, *hold).lines),
+            Event::BookingCancelled { booking } => offers_of(&self.booking(state, *booking).lines),
+        }
+    }
+
+    /// The hold as it is after the events so far.
+    fn hold<'a>(&'a self, state: &'a State, id: HoldId) -> &'a Hold {
+        let known = self.holds.get(&id).or_else(|| state.hold(id, Moment::MIN));
+        known.expect("a decision is about holds that exist")
+    }
+
+    fn booking<'a>(&'a self, state: &'a State, id: BookingId) -> &'a Booking {
+        let known = self.bookings.get(&id).or_else(|| state.booking(id));
+        known.expect("a decision is about bookings that exist")
+    }
+
+    fn follow(&mut self, state: &State, event: &Event, at: Moment, version: Version) {
+        match event {
+            Event::OfferCreated { offer } => {
+                let change = self.offers.get_mut(offer.id()).expect("touched above");
+                (change.created, change.definition) = (true, Some(Arc::clone(offer)));
+            }
+            Event::OfferAmended { offer, amendment } => self.amend(state, offer, amendment),
+            Event::UnitsBlocked { offer, units } => self.block(state, offer, units, true),
+            Event::UnitsUnblocked { offer, units } => self.block(state, offer, units, false),
+            Event::HoldPlaced(placed) => {
+                let hold = Hold::placed(placed, version);
+                self.take(state, &hold);
+                self.holds.insert(hold.id, hold);
+            }
+            Event::HoldExtended { hold, expires_at } => {
+                let mut hold = self.hold(state, *hold).clone();
+                hold.extend(*expires_at);
+                self.keep(hold, version);
+            }
+            Event::HoldReleased { hold } => self.end(state, *hold, HoldState::Released { at }, version),
+            Event::HoldExpired { hold } => self.end(state, *hold, HoldState::Expired { at }, version),
+            Event::BookingConfirmed { booking, hold } => self.confirm(state, *booking, *hold, at, version),
+            Event::BookingCancelled { booking } => self.cancel(state, *booking, at, version),
+        }
+    }
+
+    fn amend(&mut self, state: &State, id: &OfferId, amendment: &Amendment) {
+        let change = self.offers.get_mut(id).expect("touched before it is followed");
+        let current = change.definition.clone().or_else(|| state.offer(id).map(|at| Arc::clone(at.offer())));
+        let current = current.expect("an amended offer exists");
+        let amended = Arc::new(current.amended(amendment).expect("a decided amendment was checked"));
+        for (key, _) in &amendment.capacities {
+            let Some(unit) = amended.find(key) else { continue };
+            let change = self.units.entry((id.clone(), unit)).or_default();
+            change.capacity = Some(amended.capacity(unit));
+            change.times += 1;
+        }
+        self.offers.get_mut(id).expect("still there").definition = Some(amended);
+    }
+
+    fn block(&mut self, state: &State, offer: &OfferId, units: &[UnitNo], blocked: bool) {
+        for &unit in units {
+            self.note_cell(state, offer, unit);
+            let change = self.units.entry((offer.clone(), unit)).or_default();
+            change.blocked = Some(blocked);
+            change.times += 1;
+        }
+    }
+
+    fn take(&mut self, state: &State, hold: &Hold) {
+        for line in hold.lines.iter() {
+            let exclusive = self.offer(state, &line.offer).is_some_and(|offer| offer.capacity(line.unit) == 1);
+            let taken = ClaimChange::Taken { qty: line.qty, exclusive, booked: false };
+            for unit in line.units() {
+                self.note_cell(state, &line.offer, unit);
+                self.claims.insert((line.offer.clone(), unit, hold.id), taken);
+                self.change(line, unit, i64::from(line.qty), 0);
+            }
+        }
+    }
+
+    /// The offer as it is after the events so far.
+    fn offer<'a>(&'a self, state: &'a State, id: &OfferId) -> Option<&'a Offer> {
+        let changed = self.offers.get(id).and_then(|change| change.definition.as_deref());
+        changed.or_else(|| state.offer(id).map(|at| &**at.offer()))
+    }
+
+    fn note_cell(&mut self, state: &State, id: &OfferId, unit: UnitNo) {
+        let calendar = self.offer(state, id).filter(|offer| offer.kind() == Kind::Slots);
+        if let Some(capacity) = calendar.map(|calendar| calendar.capacity(unit)) {
+            self.cells.insert((id.clone(), unit), capacity);
+        }
+    }
+
+    fn change(&mut self, line: &Line, unit: UnitNo, held: i64, booked: i64) {
+        let change = self.units.entry((line.offer.clone(), unit)).or_default();
+        change.held += held;
+        change.booked += booked;
+        change.times += 1;
+    }
+
+    fn keep(&mut self, mut hold: Hold, version: Version) {
+        hold.version = version;
+        self.holds.insert(hold.id, hold);
+    }
+
+    fn end(&mut self, state: &State, id: HoldId, ended: HoldState, version: Version) {
+        let mut hold = self.hold(state, id).clone();
+        hold.state = ended;
+        for line in hold.lines.iter() {
+            for unit in line.units() {
+                self.let_go((line.offer.clone(), unit, id));
+                self.change(line, unit, -i64::from(line.qty), 0);
+            }
+        }
+        self.keep(hold, version);
+    }
+
+    /// A claim that was taken in the same breath leaves no row at all.
+    fn let_go(&mut self, claim: ClaimKey) {
+        match self.claims.get(&claim) {
+            Some(ClaimChange::Taken { .. }) => drop(self.claims.remove(&claim)),
+            _ => drop(self.claims.insert(claim, ClaimChange::Gone)),
+        }
+    }
+
+    fn confirm(&mut self, state: &State, booking: BookingId, id: HoldId, at: Moment, version: Version) {
+        let mut hold = self.hold(state, id).clone();
+        hold.version = version;
+        let booking = hold.book(booking, at);
+        for line in hold.lines.iter() {
+            for unit in line.units() {
+                let claim = self.claims.entry((line.offer.clone(), unit, id)).or_insert(ClaimChange::Booked);
+                if let ClaimChange::Taken { booked, .. } = claim {
+                    *booked = true;
+                }
+                self.change(line, unit, -i64::from(line.qty), i64::from(line.qty));
+            }
+        }
+        self.bookings.insert(booking.id, booking);
+        self.holds.insert(id, hold);
+    }
+
+    fn cancel(&mut self, state: &State, id: BookingId, at: Moment, version: Version) {
+        let mut booking = self.booking(state, id).clone();
+        booking.state = BookingState::Cancelled { at };
+        booking.version = version;
+        for line in booking.lines.iter() {
+            for unit in line.units() {
+                self.let_go((line.offer.clone(), unit, booking.hold));
+                self.change(line, unit, 0, -i64::from(line.qty));
+            }
+        }
+        self.bookings.insert(id, booking);
+    }
+
+    fn enter(
+        &mut self,
+        event: &Event,
+        actor: &Actor,
+        at: Moment,
+        version: Version,
+        offers: Vec<OfferId>,
+        before: &[Version],
+    ) {
+        let mut bytes = Vec::with_capacity(96);
+        codec::encode_entry(&mut bytes, version.0, at, actor, event);
+        let (hold, booking) = match event {
+            Event::HoldPlaced(placed) => (Some(placed.hold), None),
+            Event::HoldExtended { hold, .. }
+            | Event::HoldReleased { hold }
+            | Event::HoldExpired { hold } => (Some(*hold), None),
+            Event::BookingConfirmed { booking, hold } => (Some(*hold), Some(*booking)),
+            Event::BookingCancelled { booking } => (self.bookings.get(booking).map(|of| of.hold), Some(*booking)),
+            _ => (None, None),
+        };
+        self.entries.push(EntryRow {
+            at,
+            actor: actor.to_string(),
+            kind: event.kind(),
+            offers,
+            before: before.iter().map(|version| version.0 as i64).collect(),
+            version,
+            hold,
+            booking,
+            bytes,
+        });
+    }
+
+    /// The holds whose rows existed before: those that must be locked before anybody decides about them.
+    pub(super) fn older_holds(&self) -> BTreeSet<(OfferId, HoldId)> {
+        let placed: BTreeSet<HoldId> =
+            self.entries.iter().filter(|entry| entry.kind == "hold_placed").filter_map(|entry| entry.hold).collect();
+        let older = self.holds.values().filter(|hold| !placed.contains(&hold.id));
+        older.map(|hold| (super::rows::home(&hold.lines).clone(), hold.id)).collect()
+    }
+}
+
+/// A chain of hashes over the entries that one connection at a time writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chain {
+    pub(super) id: i64,
+    pub(super) link: i64,
+    pub(super) hash: [u8; 32],
+}
+
+impl Chain {
+    pub(super) fn fresh() -> Self {
+        // 63 random bits: two chains with one name would be noticed by `verify`, and will not happen.
+        let id = (crate::mint::random_bits() as u64 >> 1) as i64;
+        Self { id, link: 0, hash: [0; 32] }
+    }
+
+    #[must_use]
+    pub(super) fn then(self, entry: &[u8]) -> Self {
+        let hash = Sha256::new().chain_update(self.hash).chain_update(entry).finalize();
+        Self { id: self.id, link: self.link + 1, hash: hash.into() }
+    }
+}

@@ -1,0 +1,67 @@
+//! Keeping the copy level with the journal, for everybody at once.
+//!
+//! ```text
+//! "is that still so?" ─┐
+//! "is that still so?" ─┼─► one look at the journal, begun after all of them asked ─► "yes, now it is level"
+//! every 100 ms ────────┘
+//! ```
+//! A thousand who ask at the same moment cost one query. The journal is asked rather than announced: `NOTIFY` takes
+//! a lock that all committing transactions of the database share, and does not pass a pooler.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Books, replica::Replica, session::Trouble};
+
+type Asker = oneshot::Sender<Result<(), Trouble>>;
+
+#[derive(Debug, Clone)]
+pub(super) struct Feed(mpsc::Sender<Asker>);
+
+/// Where the questions arrive; [`run`] answers them.
+pub(super) type Questions = mpsc::Receiver<Asker>;
+
+impl Feed {
+    pub(super) fn new(bound: usize) -> (Self, Questions) {
+        let (ask, questions) = mpsc::channel(bound);
+        (Self(ask), questions)
+    }
+
+    /// Returns once the copy has followed a look at the journal that began after this call.
+    pub(super) async fn level(&self) -> Result<(), Trouble> {
+        let (to, answer) = oneshot::channel();
+        let gone = || Trouble::Down("the ledger is shutting down".into());
+        self.0.send(to).await.map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+/// Follows the journal until nobody can ask any more.
+pub(super) async fn run(books: Arc<Books>, mut questions: Questions, every: Duration) {
+    loop {
+        let mut askers: Vec<Asker> = Vec::new();
+        match tokio::time::timeout(every, questions.recv()).await {
+            Ok(Some(asker)) => askers.push(asker),
+            Ok(None) => return,
+            Err(_) => {}
+        }
+        while let Ok(asker) = questions.try_recv() {
+            askers.push(asker);
+        }
+        let looked = look(&books).await;
+        books.tell_health(looked.as_ref().err());
+        for asker in askers {
+            drop(asker.send(looked.clone()));
+        }
+    }
+}
+
+/// One look: what the journal has that the copy has not.
+async fn look(books: &Books) -> Result<(), Trouble> {
+    let horizon = books.loaded().await?.horizon();
+    let session = books.sessions.urgent().await?;
+    let unseen = Replica::unseen(&session, horizon).await?;
+    drop(session);
+    books.follow(&unseen).await
+}

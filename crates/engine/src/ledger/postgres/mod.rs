@@ -1,0 +1,405 @@
+//! The PostgreSQL ledger: one set of books, any number of nodes.
+//!
+//! ```text
+//! request ─► decided on the node's copy ─► claimed in PostgreSQL ─► COMMIT ─► yes
+//!                 ▲        └─ no? look at the journal again ─► still no ─► no
+//!                 └──────── journal rows that are new, whoever wrote them
+//! ```
+//! Every node keeps a copy of the state ([`replica`]) and decides on it with the pure model, so every ledger gives
+//! the model's answers. PostgreSQL makes them true: constraints stand behind every write, each way of claiming
+//! ([`claims`], one file each) verifies what was decided against the rows themselves, and the journal, the keys'
+//! answers and the effect commit together.
+//!
+//! Lives in PostgreSQL's time: the clock is read after the locks are held.
+
+mod answers;
+mod batch;
+mod effects;
+mod feed;
+mod keys;
+mod lanes;
+mod lists;
+mod replica;
+mod rows;
+mod schema;
+mod session;
+mod upkeep;
+mod write;
+
+use std::{ops, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use holdfast_domain::{BookingId, HoldId, OfferId};
+use parking_lot::{Mutex, RwLock};
+use tokio::{
+    sync::{RwLockReadGuard, RwLockWriteGuard, broadcast},
+    task::JoinHandle,
+};
+
+pub use self::{replica::Time, session::Connecting};
+use self::{
+    batch::{Patience, Settled},
+    effects::Chain,
+    feed::Feed,
+    lanes::Lanes,
+    replica::{Replica, Unseen},
+    session::{Sessions, Trouble},
+};
+use super::{
+    BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
+    LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,
+    embedded::{
+        reads,
+        views::{booking_view, hold_view, offer_view},
+    },
+};
+
+/// Everything that the ledger needs to open.
+#[derive(Clone)]
+pub struct Settings {
+    pub connecting: Connecting,
+    pub time: Time,
+    pub render: Render,
+    pub limits: Limits,
+}
+
+impl Settings {
+    pub fn new(url: impl Into<String>, render: Render) -> Self {
+        Self { connecting: Connecting::to(url), time: Time::Database, render, limits: Limits::default() }
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The address may carry a password.
+        f.debug_struct("Settings").field("time", &self.time).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// The bounds of everything that could grow.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Requests decided in one transaction.
+    pub max_batch: usize,
+    /// Batches under way at once: while one commits, the next one waits for its locks.
+    pub batches: usize,
+    /// Requests waiting in each lane.
+    pub queue: usize,
+    /// How often a transaction that lost a race is tried before the caller hears "overloaded".
+    pub attempts: u32,
+    /// How often the journal is followed when nobody asks.
+    pub follow_every: Duration,
+    /// How old the copy may be when PostgreSQL is out of reach and somebody only wants to look.
+    pub max_read_age: Duration,
+    /// How long a reader waits for the copy.
+    pub read_patience: Duration,
+    /// How often expired holds are written down; no promise depends on it. `None` turns it off.
+    pub tidy_every: Option<Duration>,
+    /// Expiries written down at once.
+    pub tidy_slice: usize,
+    /// How long the answers to idempotency keys are kept.
+    pub answers_kept: Duration,
+    /// Batches of changes that a slow listener may be behind before it loses some.
+    pub change_backlog: usize,
+    /// Rows on one page of a list, whatever is asked for.
+    pub max_page: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_batch: 512,
+            batches: 2,
+            queue: 8192,
+            attempts: 5,
+            follow_every: Duration::from_millis(100),
+            max_read_age: Duration::from_secs(5),
+            read_patience: Duration::from_secs(2),
+            tidy_every: Some(Duration::from_millis(500)),
+            tidy_slice: 512,
+            answers_kept: Duration::from_secs(7 * 24 * 3600),
+            change_backlog: 1024,
+            max_page: 1000,
+        }
+    }
+}
+
+/// What everything here shares.
+struct Books {
+    sessions: Sessions,
+    copy: tokio::sync::RwLock<Option<Replica>>,
+    feed: Feed,
+    time: Time,
+    render: Render,
+    limits: Limits,
+    changes: broadcast::Sender<Arc<[Change]>>,
+    chains: Chains,
+    /// Why nothing can be decided, while that is so.
+    down: RwLock<Option<String>>,
+}
+
+impl std::fmt::Debug for Books {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Books").field("down", &self.down).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Chains that nobody writes to just now.
+#[derive(Debug, Default)]
+struct Chains(Mutex<Vec<Chain>>);
+
+impl Chains {
+    fn take(&self) -> Chain {
+        self.0.lock().pop().unwrap_or_else(Chain::fresh)
+    }
+
+    /// Only after its transaction is known to be committed: one of unknown fate is left to rest.
+    fn put_back(&self, chain: Chain) {
+        self.0.lock().push(chain);
+    }
+}
+
+/// The copy while somebody changes it.
+struct Writable<'a>(RwLockWriteGuard<'a, Option<Replica>>);
+
+impl ops::Deref for Writable<'_> {
+    type Target = Replica;
+    fn deref(&self) -> &Replica {
+        self.0.as_ref().expect("loaded when it was taken")
+    }
+}
+
+impl ops::DerefMut for Writable<'_> {
+    fn deref_mut(&mut self) -> &mut Replica {
+        self.0.as_mut().expect("loaded when it was taken")
+    }
+}
+
+impl Writable<'_> {
+    /// Forgets the copy; the next who needs it loads it anew.
+    fn throw_away(mut self) {
+        *self.0 = None;
+        metrics::counter!("holdfast_ledger_reloads_total").increment(1);
+    }
+}
+
+impl Books {
+    /// The copy, loaded if it has to be.
+    async fn writable(&self) -> Result<Writable<'_>, Trouble> {
+        let mut copy = self.copy.write().await;
+        if copy.is_none() {
+            let mut session = self.sessions.urgent().await?;
+            *copy = Some(Replica::load(&mut session, &self.time).await?);
+        }
+        Ok(Writable(copy))
+    }
+
+    async fn loaded(&self) -> Result<RwLockReadGuard<'_, Replica>, Trouble> {
+        let patience = self.limits.read_patience;
+        let looked = async {
+            loop {
+                if let Ok(copy) = RwLockReadGuard::try_map(self.copy.read().await, Option::as_ref) {
+                    return Ok(copy);
+                }
+                drop(self.writable().await?);
+            }
+        };
+        let slow = || Trouble::Down("the copy of the books cannot be had in time".into());
+        tokio::time::timeout(patience, looked).await.unwrap_or_else(|_| Err(slow()))
+    }
+
+    async fn follow(&self, unseen: &Unseen) -> Result<(), Trouble> {
+        let mut copy = self.writable().await?;
+        self.follow_with(&mut copy, unseen)?;
+        copy.hear(self.time.of(unseen.clock));
+        Ok(())
+    }
+
+    /// Brings the copy level, or throws it away when that cannot be done entry by entry.
+    fn follow_with(&self, copy: &mut Writable<'_>, unseen: &Unseen) -> Result<(), Trouble> {
+        match copy.follow(unseen) {
+            Ok(changes) => {
+                self.announce(changes);
+                Ok(())
+            }
+            Err(replica::TooFarBehind) => {
+                *copy.0 = None;
+                Err(Trouble::lost("the copy of the books is loaded anew"))
+            }
+        }
+    }
+
+    fn announce(&self, changes: Vec<Change>) {
+        if !changes.is_empty() {
+            // Nobody may be listening; then nobody is told.
+            drop(self.changes.send(changes.into()));
+        }
+    }
+
+    /// Settles these requests in one transaction.
+    async fn settle(&self, requests: &[&Request], patience: Patience) -> Result<Vec<Settled>, Trouble> {
+        let offers = {
+            let copy = self.loaded().await?;
+            let now = copy.about_now(&self.time);
+            requests.iter().flat_map(|request| batch::concerned(&copy.state, &request.command, now)).collect()
+        };
+        batch::settle(self, requests, offers, patience).await
+    }
+
+    fn tell_health(&self, trouble: Option<&Trouble>) {
+        let down = trouble.filter(|trouble| !matches!(trouble, Trouble::Lost(_))).map(Trouble::to_string);
+        let mut known = self.down.write();
+        match (&*known, &down) {
+            (None, Some(why)) => tracing::error!(%why, "PostgreSQL is out of reach"),
+            (Some(_), None) => tracing::info!("PostgreSQL is back"),
+            _ => {}
+        }
+        *known = down;
+    }
+}
+
+/// The handle that the rest of the engine holds.
+#[derive(Debug)]
+pub struct PostgresLedger {
+    books: Arc<Books>,
+    lanes: Lanes,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl PostgresLedger {
+    /// Brings the schema up to date, loads the copy and begins to serve.
+    pub async fn open(settings: Settings) -> Result<Self, LedgerError> {
+        let Settings { connecting, time, render, limits } = settings;
+        let sessions = Sessions::new(&connecting)?;
+        schema::migrate(&sessions).await?;
+        let (feed, questions) = Feed::new(limits.queue);
+        let (lanes, waiting) = Lanes::new(limits.queue);
+        let books = Arc::new(Books {
+            sessions,
+            copy: tokio::sync::RwLock::default(),
+            feed,
+            time,
+            render,
+            changes: broadcast::Sender::new(limits.change_backlog),
+            limits,
+            chains: Chains::default(),
+            down: RwLock::default(),
+        });
+        drop(books.writable().await?);
+        let limits = &books.limits;
+        let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
+        let mut tasks = vec![tokio::spawn(feed::run(Arc::clone(&books), questions, limits.follow_every))];
+        for _ in 0..limits.batches {
+            tasks.push(tokio::spawn(lanes::work(Arc::clone(&books), Arc::clone(&waiting), limits.max_batch)));
+        }
+        tasks.push(tokio::spawn(upkeep::run(Arc::clone(&books))));
+        Ok(Self { books, lanes, tasks })
+    }
+
+    /// A read that shows everything that was committed when it began.
+    async fn level(&self) -> Result<RwLockReadGuard<'_, Replica>, LedgerError> {
+        self.books.feed.level().await?;
+        Ok(self.books.loaded().await?)
+    }
+
+    /// A read that may be a moment old while PostgreSQL is out of reach.
+    async fn nearly_level(&self) -> Result<RwLockReadGuard<'_, Replica>, LedgerError> {
+        let level = self.books.feed.level().await;
+        let copy = self.books.loaded().await?;
+        match level {
+            Err(trouble) if copy.age() > self.books.limits.max_read_age => Err(trouble.into()),
+            _ => Ok(copy),
+        }
+    }
+}
+
+impl Drop for PostgresLedger {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Brings the schema up to date; returns what was applied.
+pub async fn migrate(connecting: &Connecting) -> Result<Vec<String>, LedgerError> {
+    Ok(schema::migrate(&Sessions::new(connecting)?).await?)
+}
+
+#[async_trait]
+impl Ledger for PostgresLedger {
+    async fn execute(&self, request: Request) -> Result<Reply, LedgerError> {
+        self.lanes.submit(request).await
+    }
+
+    async fn offer(&self, id: &OfferId) -> Result<Option<OfferView>, LedgerError> {
+        Ok(self.nearly_level().await?.state.offer(id).map(offer_view))
+    }
+
+    async fn offers(&self, after: Option<OfferId>, limit: usize) -> Result<Page<OfferView>, LedgerError> {
+        let limit = limit.clamp(1, self.books.limits.max_page);
+        reads::offers(&self.nearly_level().await?.state, after.as_ref(), limit)
+    }
+
+    async fn snapshot(&self, id: &OfferId, cells: Option<Cells>) -> Result<Option<Snapshot>, LedgerError> {
+        let copy = self.nearly_level().await?;
+        let now = copy.about_now(&self.books.time);
+        Ok(copy.state.offer(id).map(|offer| copy.snapshots.lock().take(offer, cells, now)))
+    }
+
+    async fn hold(&self, id: HoldId) -> Result<Option<HoldView>, LedgerError> {
+        let copy = self.level().await?;
+        let now = copy.about_now(&self.books.time);
+        Ok(copy.state.hold(id, now).map(|hold| hold_view(&copy.state, hold, now)))
+    }
+
+    async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
+        let copy = self.level().await?;
+        let now = copy.about_now(&self.books.time);
+        Ok(copy.state.booking(id).map(|booking| booking_view(&copy.state, booking, now)))
+    }
+
+    async fn bookings(
+        &self,
+        filter: BookingFilter,
+        page: PageRequest,
+    ) -> Result<Page<BookingView>, LedgerError> {
+        let limit = page.limit.clamp(1, self.books.limits.max_page);
+        let session = self.books.sessions.ordinary().await?;
+        let ids = lists::bookings(&session, &filter, lists::after(&page)?, limit).await?;
+        drop(session);
+        let copy = self.level().await?;
+        let now = copy.about_now(&self.books.time);
+        let found = ids.data.into_iter().filter_map(|id| copy.state.booking(id));
+        Ok(Page { data: found.map(|booking| booking_view(&copy.state, booking, now)).collect(), next: ids.next })
+    }
+
+    async fn journal(
+        &self,
+        filter: JournalFilter,
+        page: PageRequest,
+    ) -> Result<Page<JournalRecord>, LedgerError> {
+        let limit = page.limit.clamp(1, self.books.limits.max_page);
+        let after = lists::after(&page)?;
+        let copy = self.level().await?;
+        let session = self.books.sessions.ordinary().await?;
+        Ok(lists::journal(&session, &copy.state, &filter, after, limit).await?)
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Arc<[Change]>> {
+        self.books.changes.subscribe()
+    }
+
+    async fn health(&self) -> Health {
+        let down = self.books.down.read().clone();
+        Health { ready: down.is_none(), degraded: down.into_iter().collect() }
+    }
+
+    async fn find_key(&self, prefix: &str) -> Result<Option<StoredKey>, LedgerError> {
+        let session = self.books.sessions.ordinary().await?;
+        Ok(keys::find(&session, prefix).await?)
+    }
+
+    async fn add_key(&self, key: StoredKey) -> Result<(), LedgerError> {
+        let session = self.books.sessions.ordinary().await?;
+        Ok(keys::put(&session, &key).await?)
+    }
+}

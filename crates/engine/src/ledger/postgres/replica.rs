@@ -1,0 +1,255 @@
+//! The node's own copy of the books: the pure model's state, kept level with the journal in PostgreSQL.
+//!
+//! ```text
+//! load: offers, holds, bookings ─► State      follow: journal rows not seen yet ─► apply_as
+//! ```
+//! Decisions are made on the copy and become true in PostgreSQL. A yes stands only if the claim's transaction
+//! commits under the locks or guards of its strategy; a no is given only by a copy that has followed the journal
+//! after the question arrived. So a copy that lags costs a second look, never a wrong answer.
+//!
+//! Entries of one offer follow each other: each names the version that the offer had before. An entry is applied
+//! when that is the copy's version, and skipped when the copy is past it.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use holdfast_domain::{
+    Entry, Event, Moment, OfferId, OfferPart, Parts, State, Version, apply_as, hold::MEMORY_MS,
+};
+use parking_lot::Mutex;
+use tokio_postgres::{Row, types::Type};
+
+use super::{
+    rows,
+    session::{Session, Sql, Trouble},
+};
+use crate::{
+    clock::Clock,
+    ledger::{
+        Change,
+        embedded::{
+            changes::Touched,
+            codec::{self, Interner},
+            instant_now,
+            views::Snapshots,
+        },
+    },
+};
+
+/// Whose clock decides.
+#[derive(Debug, Clone)]
+pub enum Time {
+    /// PostgreSQL's, read after the locks are held: all nodes live in one time.
+    Database,
+    /// A clock that a script moves.
+    Given(Arc<dyn Clock>),
+}
+
+impl Time {
+    /// The time, PostgreSQL's clock showing `clock`.
+    pub(super) fn of(&self, clock: Moment) -> Moment {
+        match self {
+            Self::Database => clock,
+            Self::Given(given) => given.now(),
+        }
+    }
+}
+
+/// Beyond this many unseen entries, loading anew is quicker than following.
+const MOST_FOLLOWED: i64 = 50_000;
+
+const OFFERS: Sql = Sql {
+    text: "SELECT definition, holdfast.ms(created_at), version FROM holdfast.offers ORDER BY place",
+    types: &[],
+};
+const BLOCKED: Sql = Sql {
+    text: "SELECT offer_id, array_agg(unit_no) FROM holdfast.units WHERE blocked GROUP BY offer_id",
+    types: &[],
+};
+const HOLDS: Sql = Sql {
+    text: "SELECT id, holder, state, amount, currency, holdfast.ms(expires_at), extensions, holdfast.ms(ended_at),
+                  booking_id, version, body
+           FROM holdfast.holds WHERE state = 'active' OR ended_at > holdfast.at($1)",
+    types: &[Type::INT8],
+};
+const BOOKINGS: Sql = Sql {
+    text: "SELECT id, hold_id, holder, amount, currency, holdfast.ms(created_at), holdfast.ms(cancelled_at),
+                  version, body
+           FROM holdfast.bookings",
+    types: &[],
+};
+const UNSEEN: Sql = Sql {
+    text: "SELECT seq, offers, before, version, entry FROM holdfast.journal WHERE xid >= $1 ORDER BY seq LIMIT $2",
+    types: &[Type::INT8, Type::INT8],
+};
+
+#[derive(Debug)]
+pub(super) struct Replica {
+    pub(super) state: State,
+    pub(super) snapshots: Mutex<Snapshots>,
+    /// Transactions before this one were settled when the journal was last followed.
+    horizon: i64,
+    /// The latest time that an entry or the clock has told, and when that was heard.
+    now: Moment,
+    heard: Instant,
+    interner: Interner,
+}
+
+/// Unseen entries, read and not yet applied.
+#[derive(Debug)]
+pub(super) struct Unseen {
+    horizon: i64,
+    /// PostgreSQL's clock when they were read.
+    pub(super) clock: Moment,
+    rows: Vec<Row>,
+}
+
+/// The copy cannot be brought level entry by entry.
+#[derive(Debug)]
+pub(super) struct TooFarBehind;
+
+impl Replica {
+    /// Loads everything in one view of the database.
+    pub(super) async fn load(session: &mut Session, time: &Time) -> Result<Self, Trouble> {
+        session.begin().await?;
+        session.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0").await?;
+        let (horizon, clock) = horizon_and_clock(session).await?;
+        let now = time.of(clock);
+        let remembered = now.plus_ms(-MEMORY_MS).ms();
+        let (offers, blocked, holds, bookings) = futures::future::try_join4(
+            session.rows_patiently(&OFFERS, &[]),
+            session.rows_patiently(&BLOCKED, &[]),
+            session.rows_patiently(&HOLDS, &[&remembered]),
+            session.rows_patiently(&BOOKINGS, &[]),
+        )
+        .await?;
+        session.send_commit().await?;
+        session.ended();
+        let mut interner = Interner::default();
+        let parts = Parts {
+            version: Version(0),
+            offers: offer_parts(&offers, &blocked, &mut interner)?,
+            holds: holds.iter().map(|row| rows::hold(row, &mut interner)).collect::<Result<_, _>>()?,
+            bookings: bookings.iter().map(|row| rows::booking(row, &mut interner)).collect::<Result<_, _>>()?,
+        };
+        let snapshots = Mutex::default();
+        Ok(Self { state: State::from_parts(parts), snapshots, horizon, now, heard: instant_now(), interner })
+    }
+
+    /// Reads what the journal has beyond `horizon`. Ask from inside a transaction to see its own view.
+    pub(super) async fn unseen(session: &Session, horizon: i64) -> Result<Unseen, Trouble> {
+        let most = MOST_FOLLOWED + 1;
+        // The horizon first: what settles between the two statements is read twice rather than never.
+        let (at, rows) = futures::future::try_join(
+            horizon_and_clock(session),
+            session.rows(&UNSEEN, &[&horizon, &most]),
+        )
+        .await?;
+        Ok(Unseen { horizon: at.0, clock: at.1, rows })
+    }
+
+    pub(super) const fn horizon(&self) -> i64 {
+        self.horizon
+    }
+
+    /// Applies what it has not seen; says what that changed, for the live map.
+    pub(super) fn follow(&mut self, unseen: &Unseen) -> Result<Vec<Change>, TooFarBehind> {
+        if unseen.rows.len() as i64 > MOST_FOLLOWED {
+            return Err(TooFarBehind);
+        }
+        let mut touched = Touched::default();
+        for row in &unseen.rows {
+            self.follow_row(row, &mut touched)?;
+        }
+        self.horizon = self.horizon.max(unseen.horizon);
+        Ok(touched.changes(&self.state))
+    }
+
+    fn follow_row(&mut self, row: &Row, touched: &mut Touched) -> Result<(), TooFarBehind> {
+        let (offers, before): (Vec<&str>, Vec<i64>) = (row.get(1), row.get(2));
+        let version = rows::version(row, 3);
+        let mut level = true;
+        for (offer, before) in offers.into_iter().zip(before) {
+            let at = self.version_of(offer);
+            if at >= version {
+                return Ok(());
+            }
+            level &= at.0 == before as u64;
+        }
+        if !level {
+            return Err(TooFarBehind);
+        }
+        let entry: Entry = codec::decode_entry(row.get(4), &mut self.interner).map_err(|fault| {
+            tracing::error!(%fault, seq = row.get::<_, i64>(0), "an entry of the journal cannot be read");
+            TooFarBehind
+        })?;
+        self.apply(&entry.event, entry.at, version, touched);
+        Ok(())
+    }
+
+    /// Applies one entry whose turn it is.
+    pub(super) fn apply(&mut self, event: &Event, at: Moment, version: Version, touched: &mut Touched) {
+        touched.note(&self.state, event);
+        apply_as(&mut self.state, event, at, version);
+        self.now = self.now.max(at);
+    }
+
+    /// Hears the time. It never goes back, whatever a clock says: no decision lies before an entry.
+    pub(super) fn hear(&mut self, now: Moment) -> Moment {
+        if now > self.now {
+            self.now = now;
+        }
+        self.heard = instant_now();
+        self.now
+    }
+
+    /// About what time it is, for a first look; the last look asks PostgreSQL.
+    pub(super) fn about_now(&self, time: &Time) -> Moment {
+        match time {
+            Time::Database => self.now.plus_ms(self.heard.elapsed().as_millis() as i64),
+            Time::Given(clock) => clock.now().max(self.now),
+        }
+    }
+
+    /// How long ago the copy was last known to be level.
+    pub(super) fn age(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
+    /// The version of an offer in this copy; zero where there is none.
+    pub(super) fn version_of(&self, offer: &str) -> Version {
+        // Names in the journal were checked when their offer was made; a name that is none has no version.
+        let id = OfferId::new(offer).ok();
+        id.and_then(|id| self.state.offer(&id)).map_or(Version(0), |offer| offer.version())
+    }
+}
+
+async fn horizon_and_clock(session: &Session) -> Result<(i64, Moment), Trouble> {
+    const NOW: Sql = Sql {
+        text: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, holdfast.ms(clock_timestamp())",
+        types: &[],
+    };
+    let rows = session.rows(&NOW, &[]).await?;
+    let row = rows.first().ok_or_else(|| Trouble::Down("PostgreSQL tells no time".into()))?;
+    Ok((row.get(0), Moment::from_ms(row.get(1))))
+}
+
+fn offer_parts(offers: &[Row], blocked: &[Row], interner: &mut Interner) -> Result<Vec<OfferPart>, Trouble> {
+    let mut blocked: HashMap<&str, Vec<i64>> =
+        blocked.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let part = |row: &Row| {
+        let offer = rows::offer(row.get(0), interner)?;
+        let mut blocked = blocked.remove(offer.id().as_str()).unwrap_or_default();
+        blocked.sort_unstable();
+        Ok(OfferPart {
+            created_at: Moment::from_ms(row.get(1)),
+            version: rows::version(row, 2),
+            blocked: blocked.into_iter().map(|unit| unit as u32).collect(),
+            offer: Arc::clone(&offer),
+        })
+    };
+    offers.iter().map(part).collect()
+}

@@ -1,0 +1,298 @@
+//! Talking to PostgreSQL: pooled connections, bounded waiting, and faults sorted by what they leave unknown.
+//!
+//! Two pools: a small one is kept for those who already have something at stake (confirm, extend, release,
+//! cancel), so that a rush of holds cannot keep them waiting for a connection.
+//!
+//! A session that is dropped inside a transaction is closed, never handed back: whatever was cancelled on it can
+//! surprise nobody.
+
+use std::{sync::Arc, time::Duration};
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::{
+    Config, NoTls, Row,
+    error::SqlState,
+    types::{ToSql, Type},
+};
+
+use crate::ledger::LedgerError;
+
+/// A statement and the types of its arguments: said here, so that nothing has to be asked of the server first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sql {
+    pub(super) text: &'static str,
+    pub(super) types: &'static [Type],
+}
+
+pub(super) type Args<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// What went wrong, by what it means for the request.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum Trouble {
+    /// Rolled back for a reason that may be gone at the next attempt: a deadlock, a lost race, a unique key.
+    #[error("{0}")]
+    Lost(Arc<str>),
+    /// Nothing happened, and nothing can until this heals.
+    #[error("{0}")]
+    Down(Arc<str>),
+    /// The connection went away while a commit was under way.
+    #[error("{0}")]
+    Unknown(Arc<str>),
+}
+
+impl Trouble {
+    pub(super) fn lost(why: &str) -> Self {
+        Self::Lost(why.into())
+    }
+
+    /// The same trouble, met while a commit was under way.
+    pub(super) fn during_commit(self) -> Self {
+        match self {
+            Self::Down(why) => Self::Unknown(why),
+            other => other,
+        }
+    }
+}
+
+impl From<Trouble> for LedgerError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Lost(_) => Self::Overloaded,
+            Trouble::Down(why) => Self::Unavailable(why),
+            Trouble::Unknown(why) => Self::OutcomeUnknown(why),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Trouble {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let retry = [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::UNIQUE_VIOLATION,
+            SqlState::CHECK_VIOLATION,
+            SqlState::IN_FAILED_SQL_TRANSACTION,
+        ];
+        match error.code() {
+            Some(code) if retry.contains(code) => Self::Lost(told(&error)),
+            _ => Self::Down(told(&error)),
+        }
+    }
+}
+
+/// The server's own words, which the client's error keeps to itself.
+fn told(error: &tokio_postgres::Error) -> Arc<str> {
+    match error.as_db_error() {
+        Some(told) => format!("PostgreSQL says: {}", told.message()).into(),
+        None => format!("PostgreSQL is out of reach: {error}").into(),
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Connecting {
+    /// `postgres://user@host:port/database`.
+    pub url: String,
+    /// Connections for holds, lists and upkeep.
+    pub connections: usize,
+    /// Connections kept for whoever has something at stake.
+    pub urgent_connections: usize,
+    /// How long to wait for a connection, and for a new one to be made.
+    pub connect_timeout: Duration,
+    /// How long one statement may take.
+    pub statement_timeout: Duration,
+    /// How long a statement may wait for somebody else's lock.
+    pub lock_timeout: Duration,
+    /// Keep prepared statements. Turn off behind a pooler that hands out connections by transaction.
+    pub prepared_statements: bool,
+}
+
+impl Connecting {
+    pub fn to(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections: 16,
+            urgent_connections: 4,
+            connect_timeout: Duration::from_secs(1),
+            statement_timeout: Duration::from_secs(3),
+            lock_timeout: Duration::from_secs(2),
+            prepared_statements: true,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Sessions {
+    ordinary: Pool,
+    urgent: Pool,
+    begin: Arc<str>,
+    statement_timeout: Duration,
+    prepared: bool,
+}
+
+impl Sessions {
+    pub(super) fn new(connecting: &Connecting) -> Result<Self, Trouble> {
+        let mut config: Config =
+            connecting.url.parse().map_err(|fault| Trouble::Down(format!("the address: {fault}").into()))?;
+        config.connect_timeout(connecting.connect_timeout).application_name("holdfast");
+        let (statement, lock) =
+            (connecting.statement_timeout.as_millis(), connecting.lock_timeout.as_millis());
+        Ok(Self {
+            ordinary: pool(&config, connecting.connections, connecting)?,
+            urgent: pool(&config, connecting.urgent_connections, connecting)?,
+            // In the transaction and not in the session: a pooler may hand the session to somebody else.
+            begin: format!("BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}")
+                .into(),
+            statement_timeout: connecting.statement_timeout,
+            prepared: connecting.prepared_statements,
+        })
+    }
+
+    pub(super) async fn ordinary(&self) -> Result<Session, Trouble> {
+        self.take(&self.ordinary).await
+    }
+
+    pub(super) async fn urgent(&self) -> Result<Session, Trouble> {
+        self.take(&self.urgent).await
+    }
+
+    async fn take(&self, pool: &Pool) -> Result<Session, Trouble> {
+        let object = pool.get().await.map_err(|why| match why {
+            deadpool_postgres::PoolError::Backend(error) => Trouble::Down(told(&error)),
+            deadpool_postgres::PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => {
+                Trouble::lost("every connection to PostgreSQL is busy")
+            }
+            other => Trouble::Down(format!("no connection to PostgreSQL: {other}").into()),
+        })?;
+        Ok(Session { object: Some(object), begun: false, of: self.clone() })
+    }
+}
+
+fn pool(config: &Config, size: usize, connecting: &Connecting) -> Result<Pool, Trouble> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    Pool::builder(Manager::from_config(config.clone(), NoTls, recycling))
+        .max_size(size)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(connecting.connect_timeout))
+        .create_timeout(Some(connecting.connect_timeout))
+        .recycle_timeout(Some(connecting.connect_timeout))
+        .build()
+        .map_err(|why| Trouble::Down(why.to_string().into()))
+}
+
+/// A connection while somebody uses it.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// `None` only once it is dropped.
+    object: Option<Object>,
+    begun: bool,
+    of: Sessions,
+}
+
+impl Session {
+    fn client(&self) -> &Object {
+        self.object.as_ref().expect("a session has its connection until it is dropped")
+    }
+
+    pub(super) fn client_mut(&mut self) -> &mut tokio_postgres::Client {
+        self.object.as_mut().expect("a session has its connection until it is dropped")
+    }
+
+    pub(super) async fn rows(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
+        self.bounded(async {
+            if self.of.prepared {
+                let statement = self.client().prepare_typed_cached(sql.text, sql.types).await?;
+                return self.client().query(&statement, args).await;
+            }
+            self.client().query_typed(sql.text, &typed(sql, args)).await
+        })
+        .await
+    }
+
+    /// For what may take long by its nature.
+    pub(super) async fn rows_patiently(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
+        Ok(self.client().query_typed(sql.text, &typed(sql, args)).await?)
+    }
+
+    /// How many rows the statement changed.
+    pub(super) async fn change(&self, sql: &Sql, args: Args<'_>) -> Result<u64, Trouble> {
+        self.bounded(async {
+            if self.of.prepared {
+                let statement = self.client().prepare_typed_cached(sql.text, sql.types).await?;
+                return self.client().execute(&statement, args).await;
+            }
+            self.client().execute_typed(sql.text, &typed(sql, args)).await
+        })
+        .await
+    }
+
+    pub(super) async fn begin(&mut self) -> Result<(), Trouble> {
+        self.begun = true;
+        let begin = Arc::clone(&self.of.begin);
+        self.bounded(self.client().batch_execute(&begin)).await
+    }
+
+    /// Begins with these statements in the same breath.
+    pub(super) async fn begin_with(&mut self, statements: &str) -> Result<(), Trouble> {
+        self.begun = true;
+        let begin = format!("{}; {statements}", self.of.begin);
+        self.bounded(self.client().batch_execute(&begin)).await
+    }
+
+    pub(super) async fn run(&self, statements: &str) -> Result<(), Trouble> {
+        self.bounded(self.client().batch_execute(statements)).await
+    }
+
+    /// For what may take long by its nature.
+    pub(super) async fn run_patiently(&self, statements: &str, patience: Duration) -> Result<(), Trouble> {
+        match timeout(patience, self.client().batch_execute(statements)).await {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
+        }
+    }
+
+    /// Ends the transaction. Send it along with the last statements, but believe it only if all of them succeeded:
+    /// after a failed one a COMMIT quietly rolls back.
+    pub(super) async fn send_commit(&self) -> Result<(), Trouble> {
+        self.run("COMMIT").await.map_err(Trouble::during_commit)
+    }
+
+    /// The transaction is over, and the session may be used again.
+    pub(super) const fn ended(&mut self) {
+        self.begun = false;
+    }
+
+    /// Gives the transaction up.
+    pub(super) async fn roll_back(mut self) {
+        if self.run("ROLLBACK").await.is_ok() {
+            self.begun = false;
+        }
+    }
+
+    async fn bounded<T>(
+        &self,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Trouble> {
+        // The server's own limit comes first; this one is for a server that says nothing at all.
+        let silence = self.of.statement_timeout + Duration::from_millis(500);
+        match timeout(silence, work).await {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take()
+            && self.begun
+        {
+            drop(Object::take(object));
+        }
+    }
+}
+
+fn typed<'a>(sql: &Sql, args: Args<'a>) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    args.iter().copied().zip(sql.types.iter().cloned()).collect()
+}

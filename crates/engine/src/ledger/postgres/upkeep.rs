@@ -1,0 +1,62 @@
+//! Tidying: writing down what expired, and forgetting answers that nobody may ask for any more. No answer depends on
+//! it, and it never makes anybody wait: offers that somebody is busy with are left for the next time.
+
+use std::{sync::Arc, time::Duration};
+
+use holdfast_domain::{Actor, Command};
+
+use super::{Books, answers, batch::Patience, session::Trouble};
+use crate::ledger::{Request, embedded::instant_now};
+
+/// Answers forgotten at once.
+const FORGET_SLICE: i64 = 1_000;
+const FORGET_EVERY: u32 = 120;
+/// Without a sweep, how often to look for answers to forget.
+const QUIET: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(books: Arc<Books>) {
+    let mut rounds: u32 = 0;
+    loop {
+        // A different moment on every node, so that they do not all sweep the same holds.
+        let pause = books.limits.tidy_every.unwrap_or(QUIET);
+        let jitter = pause.mul_f64(f64::from(crate::mint::random_bits() as u8) / 512.0);
+        tokio::time::sleep(pause + jitter).await;
+        if books.limits.tidy_every.is_some()
+            && let Err(trouble) = tidy(&books).await
+        {
+            tracing::debug!(%trouble, "the sweep will try again");
+        }
+        rounds = rounds.wrapping_add(1);
+        if rounds.is_multiple_of(FORGET_EVERY)
+            && let Err(trouble) = forget(&books).await
+        {
+            tracing::debug!(%trouble, "old answers are forgotten another time");
+        }
+    }
+}
+
+async fn tidy(books: &Books) -> Result<(), Trouble> {
+    {
+        let copy = books.loaded().await?;
+        let now = copy.about_now(&books.time);
+        if copy.state.next_due().is_none_or(|due| due > now) {
+            return Ok(());
+        }
+    }
+    let command = Command::Tidy { limit: books.limits.tidy_slice };
+    let deadline = instant_now() + QUIET;
+    let request = Request { command, actor: Actor::System, key: None, deadline };
+    books.settle(&[&request], Patience::Skip).await.map(drop)
+}
+
+async fn forget(books: &Books) -> Result<(), Trouble> {
+    let before = {
+        let mut copy = books.writable().await?;
+        let now = copy.about_now(&books.time);
+        copy.state.forget(now, FORGET_SLICE as usize);
+        now.plus_ms(-(books.limits.answers_kept.as_millis() as i64))
+    };
+    let session = books.sessions.ordinary().await?;
+    while answers::forget(&session, before.ms(), FORGET_SLICE).await? == FORGET_SLICE as u64 {}
+    Ok(())
+}

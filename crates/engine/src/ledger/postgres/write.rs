@@ -1,0 +1,459 @@
+//! Writing effects: one statement a table, whole columns at a time.
+//!
+//! Locking rule: whoever writes has locked what it decides upon, in this order and each in the order of its key:
+//! offers (advisory: shared by those who claim unit by unit, exclusive for those who settle whole batches), holders,
+//! holds, units, and last the offers' rows, which number the entries. Nobody waits for something earlier in that
+//! order while holding something later, so nobody waits in a circle.
+
+use futures::future::try_join_all;
+use holdfast_domain::{Hold, HoldState, Moment};
+use tokio_postgres::types::Type;
+
+use super::{
+    effects::{Chain, ClaimChange, Effects, UnitChange, UnitKey},
+    rows,
+    session::{Session, Sql, Trouble},
+};
+use crate::ledger::Answer;
+
+const INSERT_OFFERS: Sql = Sql {
+    text: "INSERT INTO holdfast.offers (id, name, kind, definition, created_at, version, changed_at)
+           SELECT id, name, kind, definition, holdfast.at(at), version, holdfast.at(at)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[])
+                AS t(id, name, kind, definition, at, version)
+           ON CONFLICT DO NOTHING",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+    ],
+};
+const INSERT_UNITS: Sql = Sql {
+    text: "INSERT INTO holdfast.units (offer_id, unit_no, capacity)
+           SELECT $1, n - 1, c FROM unnest($2::bigint[]) WITH ORDINALITY AS t(c, n)",
+    types: &[Type::TEXT, Type::INT8_ARRAY],
+};
+const UPDATE_OFFERS: Sql = Sql {
+    text: "UPDATE holdfast.offers o
+           SET version = t.version, changed_at = holdfast.at(t.at),
+               definition = coalesce(t.definition, o.definition), name = coalesce(t.name, o.name)
+           FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[])
+                AS t(id, version, at, definition, name)
+           WHERE o.id = t.id",
+    types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::TEXT_ARRAY],
+};
+/// A calendar's cell has a row from the first time that something happens to it.
+const INSERT_CELLS: Sql = Sql {
+    text: "INSERT INTO holdfast.units (offer_id, unit_no, capacity)
+           SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) ORDER BY 1, 2
+           ON CONFLICT DO NOTHING",
+    types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY],
+};
+const UPDATE_UNITS: Sql = Sql {
+    text: "UPDATE holdfast.units u
+           SET held = u.held + t.held, booked = u.booked + t.booked, blocked = coalesce(t.blocked, u.blocked),
+               capacity = coalesce(t.capacity, u.capacity), fence = u.fence + t.times
+           FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bool[], $6::bigint[], $7::bigint[])
+                AS t(offer_id, unit_no, held, booked, blocked, capacity, times)
+           WHERE u.offer_id = t.offer_id AND u.unit_no = t.unit_no",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::BOOL_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+    ],
+};
+pub(super) const INSERT_CLAIMS: Sql = Sql {
+    text: "INSERT INTO holdfast.claims (offer_id, unit_no, hold_id, qty, exclusive, booked)
+           SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bool[], $6::bool[])
+                         AS t(offer_id, unit_no, hold_id, qty, exclusive, booked)
+           ORDER BY offer_id, unit_no
+           ON CONFLICT DO NOTHING",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::BOOL_ARRAY,
+        Type::BOOL_ARRAY,
+    ],
+};
+const BOOK_CLAIMS: Sql = Sql {
+    text: "UPDATE holdfast.claims c SET booked = true
+           FROM unnest($1::text[], $2::bigint[], $3::text[]) AS t(offer_id, unit_no, hold_id)
+           WHERE c.offer_id = t.offer_id AND c.unit_no = t.unit_no AND c.hold_id = t.hold_id",
+    types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY],
+};
+const DELETE_CLAIMS: Sql = Sql {
+    text: "DELETE FROM holdfast.claims c
+           USING unnest($1::text[], $2::bigint[], $3::text[]) AS t(offer_id, unit_no, hold_id)
+           WHERE c.offer_id = t.offer_id AND c.unit_no = t.unit_no AND c.hold_id = t.hold_id",
+    types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY],
+};
+const PUT_HOLDS: Sql = Sql {
+    text: "INSERT INTO holdfast.holds AS h
+               (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body)
+           SELECT offer_id, id, holder, state, amount, currency, holdfast.at(expires), extensions,
+                  holdfast.at(ended), booking_id, version, body
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[],
+                       $8::smallint[], $9::bigint[], $10::text[], $11::bigint[], $12::bytea[])
+                AS t(offer_id, id, holder, state, amount, currency, expires, extensions, ended, booking_id, version, body)
+           ON CONFLICT (offer_id, id) DO UPDATE
+           SET state = excluded.state, expires_at = excluded.expires_at, extensions = excluded.extensions,
+               ended_at = excluded.ended_at, booking_id = excluded.booking_id, version = excluded.version
+           WHERE h.state = 'active'",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::BYTEA_ARRAY,
+    ],
+};
+const PUT_BOOKING: Sql = Sql {
+    text: "INSERT INTO holdfast.bookings AS b
+               (offer_id, id, hold_id, holder, state, amount, currency, created_at, cancelled_at, version, offers, body)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, holdfast.at($8), holdfast.at($9), $10, $11, $12)
+           ON CONFLICT (offer_id, id) DO UPDATE
+           SET state = excluded.state, cancelled_at = excluded.cancelled_at, version = excluded.version
+           WHERE b.state = 'confirmed'",
+    types: &[
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::INT8,
+        Type::TEXT,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::TEXT_ARRAY,
+        Type::BYTEA,
+    ],
+};
+const INSERT_ANSWERS: Sql = Sql {
+    text: "INSERT INTO holdfast.answers (key, fingerprint, status, body, at)
+           SELECT key, fingerprint, status, body, holdfast.at($5)
+           FROM unnest($1::bytea[], $2::bytea[], $3::smallint[], $4::bytea[]) AS t(key, fingerprint, status, body)",
+    types: &[Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::INT8],
+};
+/// Entries of several offers carry their lists as one text each: arrays of arrays would all have to be equally long.
+const INSERT_ENTRIES: Sql = Sql {
+    text: "INSERT INTO holdfast.journal
+               (chain, link, at, actor, kind, offer_id, offers, before, version, hold_id, booking_id, entry, hash)
+           SELECT $1, link, holdfast.at(at), actor, kind, (string_to_array(offers, ' '))[1],
+                  string_to_array(offers, ' '), string_to_array(before, ' ')::bigint[], version, hold_id,
+                  booking_id, entry, hash
+           FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+                       $9::text[], $10::text[], $11::bytea[], $12::bytea[])
+                AS t(link, at, actor, kind, offers, before, version, hold_id, booking_id, entry, hash)
+           ORDER BY link",
+    types: &[
+        Type::INT8,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::BYTEA_ARRAY,
+    ],
+};
+
+/// An answer to be kept with the effect it describes.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub(super) key: [u8; 32],
+    pub(super) fingerprint: [u8; 32],
+    pub(super) answer: Answer,
+}
+
+/// Somebody else got there first: what this transaction counted on is no longer so.
+fn all(changed: u64, expected: usize, what: &str) -> Result<(), Trouble> {
+    if changed == expected as u64 { Ok(()) } else { Err(Trouble::lost(what)) }
+}
+
+/// Which of the tables the strategy has already written by its way of claiming.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) units: bool,
+    pub(super) claims: bool,
+}
+
+/// Writes everything and commits; returns the chain's new head.
+pub(super) async fn commit(
+    session: &mut Session,
+    effects: &Effects,
+    kept: &[Kept],
+    chain: Chain,
+    now: Moment,
+    done: Done,
+) -> Result<Chain, Trouble> {
+    let (chain_after, links, hashes) = link(effects, chain);
+    offers(session, effects).await?;
+    if !done.claims {
+        // Before new ones are inserted: a seat changes hands within one transaction.
+        delete_claims(session, effects).await?;
+    }
+    if !done.units {
+        cells(session, effects).await?;
+    }
+    let written = tokio::try_join!(
+        async { if done.units { Ok(()) } else { units(session, effects).await } },
+        async { if done.claims { Ok(()) } else { insert_claims(session, effects).await } },
+        change_claims(session, effects, &BOOK_CLAIMS, ClaimChange::Booked),
+        holds(session, effects),
+        bookings(session, effects),
+        answers(session, kept, now),
+        entries(session, effects, chain.id, &links, &hashes),
+        update_offers(session, effects),
+    );
+    written?;
+    session.send_commit().await?;
+    session.ended();
+    Ok(chain_after)
+}
+
+fn link(effects: &Effects, chain: Chain) -> (Chain, Vec<i64>, Vec<Vec<u8>>) {
+    let (mut at, mut links, mut hashes) = (chain, Vec::new(), Vec::new());
+    for entry in &effects.entries {
+        at = at.then(&entry.bytes);
+        links.push(at.link);
+        hashes.push(at.hash.to_vec());
+    }
+    (at, links, hashes)
+}
+
+async fn offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let created: Vec<_> = effects.offers.values().filter(|offer| offer.created).collect();
+    if created.is_empty() {
+        return Ok(());
+    }
+    let offers: Vec<_> = created.iter().filter_map(|change| change.definition.as_deref()).collect();
+    let ids: Vec<_> = offers.iter().map(|offer| offer.id().as_str()).collect();
+    let names: Vec<_> = offers.iter().map(|offer| offer.def().name.as_str()).collect();
+    let kinds: Vec<_> = offers.iter().map(|offer| offer.kind().as_str()).collect();
+    let definitions: Vec<_> = offers.iter().map(|offer| rows::definition(offer)).collect();
+    let at: Vec<_> = created.iter().map(|change| change.at.ms()).collect();
+    let versions: Vec<_> = created.iter().map(|change| change.version.0 as i64).collect();
+    let inserted =
+        session.change(&INSERT_OFFERS, &[&ids, &names, &kinds, &definitions, &at, &versions]).await?;
+    all(inserted, ids.len(), "another node made this offer first")?;
+    for offer in offers {
+        let capacities: Vec<_> = (0..offer.dense_units()).map(|unit| i64::from(offer.capacity(unit))).collect();
+        if !capacities.is_empty() {
+            session.change(&INSERT_UNITS, &[&offer.id().as_str(), &capacities]).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn update_offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let (ids, changes): (Vec<_>, Vec<_>) = effects.offers.iter().map(|(id, of)| (id.as_str(), of)).unzip();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let versions: Vec<_> = changes.iter().map(|change| change.version.0 as i64).collect();
+    let at: Vec<_> = changes.iter().map(|change| change.at.ms()).collect();
+    let definitions: Vec<_> =
+        changes.iter().map(|change| change.definition.as_deref().map(rows::definition)).collect();
+    let names: Vec<_> =
+        changes.iter().map(|change| change.definition.as_deref().map(|offer| offer.def().name.as_str())).collect();
+    let updated = session.change(&UPDATE_OFFERS, &[&ids, &versions, &at, &definitions, &names]).await?;
+    all(updated, ids.len(), "an offer is missing")
+}
+
+/// Makes sure that the cells of calendars have rows, before anybody updates or locks them.
+pub(super) async fn cells(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    if effects.cells.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<_> = effects.cells.keys().map(|(offer, _)| offer.as_str()).collect();
+    let numbers: Vec<_> = effects.cells.keys().map(|(_, unit)| i64::from(*unit)).collect();
+    let capacities: Vec<_> = effects.cells.values().map(|capacity| i64::from(*capacity)).collect();
+    session.change(&INSERT_CELLS, &[&ids, &numbers, &capacities]).await.map(drop)
+}
+
+pub(super) async fn units(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let (keys, changes): (Vec<&UnitKey>, Vec<&UnitChange>) = effects.units.iter().unzip();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<_> = keys.iter().map(|(offer, _)| offer.as_str()).collect();
+    let numbers: Vec<_> = keys.iter().map(|(_, unit)| i64::from(*unit)).collect();
+    let held: Vec<_> = changes.iter().map(|change| change.held).collect();
+    let booked: Vec<_> = changes.iter().map(|change| change.booked).collect();
+    let blocked: Vec<_> = changes.iter().map(|change| change.blocked).collect();
+    let capacities: Vec<_> = changes.iter().map(|change| change.capacity.map(i64::from)).collect();
+    let times: Vec<_> = changes.iter().map(|change| change.times).collect();
+    let args: super::session::Args<'_> = &[&ids, &numbers, &held, &booked, &blocked, &capacities, &times];
+    all(session.change(&UPDATE_UNITS, args).await?, keys.len(), "a unit is missing")
+}
+
+/// Inserts the claims that are new. Fewer rows than asked for means that somebody else has one of them.
+pub(super) async fn insert_claims(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let (mut ids, mut units, mut holds) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut quantities, mut exclusives, mut bookeds) = (Vec::new(), Vec::new(), Vec::new());
+    for ((offer, unit, hold), change) in &effects.claims {
+        let ClaimChange::Taken { qty, exclusive, booked } = change else { continue };
+        ids.push(offer.as_str());
+        units.push(i64::from(*unit));
+        holds.push(hold.to_string());
+        quantities.push(i64::from(*qty));
+        exclusives.push(*exclusive);
+        bookeds.push(*booked);
+    }
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let inserted =
+        session.change(&INSERT_CLAIMS, &[&ids, &units, &holds, &quantities, &exclusives, &bookeds]).await?;
+    all(inserted, ids.len(), "somebody else has a live claim")
+}
+
+/// Deletes the claims that ended.
+pub(super) async fn delete_claims(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    change_claims(session, effects, &DELETE_CLAIMS, ClaimChange::Gone).await
+}
+
+async fn change_claims(
+    session: &Session,
+    effects: &Effects,
+    sql: &Sql,
+    which: ClaimChange,
+) -> Result<(), Trouble> {
+    let those = || effects.claims.iter().filter(|(_, change)| **change == which).map(|(key, _)| key);
+    let ids: Vec<_> = those().map(|(offer, ..)| offer.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let units: Vec<_> = those().map(|(_, unit, _)| i64::from(*unit)).collect();
+    let holds: Vec<_> = those().map(|(.., hold)| hold.to_string()).collect();
+    all(session.change(sql, &[&ids, &units, &holds]).await?, ids.len(), "a claim is missing")
+}
+
+async fn holds(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let holds: Vec<&Hold> = effects.holds.values().collect();
+    if holds.is_empty() {
+        return Ok(());
+    }
+    let offers: Vec<_> = holds.iter().map(|hold| rows::home(&hold.lines).as_str()).collect();
+    let ids: Vec<_> = holds.iter().map(|hold| hold.id.to_string()).collect();
+    let holders: Vec<_> = holds.iter().map(|hold| hold.holder.as_str()).collect();
+    let states: Vec<_> = holds.iter().map(|hold| rows::hold_state(hold.state)).collect();
+    let amounts: Vec<_> = holds.iter().map(|hold| hold.amount.minor() as i64).collect();
+    let currencies: Vec<_> = holds.iter().map(|hold| hold.currency.code()).collect();
+    let expires: Vec<_> = holds.iter().map(|hold| hold.expires_at.ms()).collect();
+    let extensions: Vec<_> = holds.iter().map(|hold| i16::from(hold.extensions)).collect();
+    let ended: Vec<_> = holds.iter().map(|hold| ended_at(effects, hold).map(Moment::ms)).collect();
+    let bookings: Vec<_> = holds.iter().map(|hold| booking_of(hold)).collect();
+    let versions: Vec<_> = holds.iter().map(|hold| hold.version.0 as i64).collect();
+    let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
+    let args: super::session::Args<'_> = &[
+        &offers, &ids, &holders, &states, &amounts, &currencies, &expires, &extensions, &ended, &bookings,
+        &versions, &bodies,
+    ];
+    all(session.change(&PUT_HOLDS, args).await?, holds.len(), "a hold has already ended")
+}
+
+fn ended_at(effects: &Effects, hold: &Hold) -> Option<Moment> {
+    match hold.state {
+        HoldState::Active => None,
+        HoldState::Released { at } | HoldState::Expired { at } => Some(at),
+        HoldState::Booked { booking } => effects.bookings.get(&booking).map(|booking| booking.created_at),
+    }
+}
+
+fn booking_of(hold: &Hold) -> Option<String> {
+    match hold.state {
+        HoldState::Booked { booking } => Some(booking.to_string()),
+        _ => None,
+    }
+}
+
+async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let put = effects.bookings.values().map(|booking| async move {
+        let offers = rows::offers_of(&booking.lines);
+        let offers: Vec<_> = offers.iter().map(|offer| offer.as_str()).collect();
+        let cancelled = match booking.state {
+            holdfast_domain::BookingState::Confirmed => None,
+            holdfast_domain::BookingState::Cancelled { at } => Some(at.ms()),
+        };
+        let args: super::session::Args<'_> = &[
+            &rows::home(&booking.lines).as_str(),
+            &booking.id.to_string(),
+            &booking.hold.to_string(),
+            &booking.holder.as_str(),
+            &booking.state.as_str(),
+            &(booking.amount.minor() as i64),
+            &booking.currency.code(),
+            &booking.created_at.ms(),
+            &cancelled,
+            &(booking.version.0 as i64),
+            &offers,
+            &rows::booking_body(booking),
+        ];
+        all(session.change(&PUT_BOOKING, args).await?, 1, "a booking is cancelled already")
+    });
+    try_join_all(put).await.map(drop)
+}
+
+async fn answers(session: &Session, kept: &[Kept], now: Moment) -> Result<(), Trouble> {
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<&[u8]> = kept.iter().map(|kept| &kept.key[..]).collect();
+    let fingerprints: Vec<&[u8]> = kept.iter().map(|kept| &kept.fingerprint[..]).collect();
+    let statuses: Vec<_> = kept.iter().map(|kept| kept.answer.status as i16).collect();
+    let bodies: Vec<&[u8]> = kept.iter().map(|kept| &kept.answer.body[..]).collect();
+    session.change(&INSERT_ANSWERS, &[&keys, &fingerprints, &statuses, &bodies, &now.ms()]).await.map(drop)
+}
+
+async fn entries(
+    session: &Session,
+    effects: &Effects,
+    chain: i64,
+    links: &[i64],
+    hashes: &[Vec<u8>],
+) -> Result<(), Trouble> {
+    if effects.is_empty() {
+        return Ok(());
+    }
+    let of = &effects.entries;
+    let at: Vec<_> = of.iter().map(|entry| entry.at.ms()).collect();
+    let actors: Vec<_> = of.iter().map(|entry| entry.actor.as_str()).collect();
+    let kinds: Vec<_> = of.iter().map(|entry| entry.kind).collect();
+    let offers: Vec<_> = of.iter().map(|entry| spaced(&entry.offers)).collect();
+    let before: Vec<_> = of.iter().map(|entry| spaced(&entry.before)).collect();
+    let versions: Vec<_> = of.iter().map(|entry| entry.version.0 as i64).collect();
+    let holds: Vec<_> = of.iter().map(|entry| entry.hold.map(|hold| hold.to_string())).collect();
+    let bookings: Vec<_> = of.iter().map(|entry| entry.booking.map(|booking| booking.to_string())).collect();
+    let bytes: Vec<&[u8]> = of.iter().map(|entry| &entry.bytes[..]).collect();
+    let args: super::session::Args<'_> = &[
+        &chain, &links, &at, &actors, &kinds, &offers, &before, &versions, &holds, &bookings, &bytes, &hashes,
+    ];
+    session.change(&INSERT_ENTRIES, args).await.map(drop)
+}
+
+fn spaced<T: std::fmt::Display>(items: &[T]) -> String {
+    let words: Vec<String> = items.iter().map(T::to_string).collect();
+    words.join(" ")
+}
