@@ -24,7 +24,7 @@ use holdfast_engine::{
     },
 };
 
-use crate::{embedded::patiently, subject::render};
+use crate::{live::patiently, subject::render};
 
 const ROWS: u32 = 50;
 const SEATS_A_ROW: u32 = 40;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! stories/*.story ──► story ──────┐
-//! random commands ──► sequences ──┼──► Subject: the model, the embedded ledger, …
+//! random commands ──► sequences ──┼──► Subject: the model, the real ledgers
 //!                                 │
 //! many tasks at once ─► histories ┴──► holdfast-lab's checker
 //! ```
@@ -12,8 +12,8 @@
 //! Deliberately absent: switches in production code. What must break in order to be caught is broken here.
 
 pub mod crash;
-pub mod embedded;
 pub mod histories;
+pub mod live;
 pub mod model;
 pub mod sequences;
 pub mod story;

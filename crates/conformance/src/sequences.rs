@@ -14,13 +14,13 @@ use holdfast_engine::ledger::{LedgerError, Outcome, Reply, embedded::Storage};
 pub use moves::{Move, a_move};
 use moves::{Scope, offer_ids};
 
-use crate::{embedded::Embedded, model::Model, story_start, subject::Subject};
+use crate::{live::Live, model::Model, story_start, subject::Subject};
 
 /// The model and a ledger that have been told the same things.
 #[derive(Debug)]
 pub struct Pair {
     model: Model,
-    ledger: Embedded,
+    ledger: Live,
     /// Sequences told so far; each plays with offers of its own.
     sequences: u64,
     minted: u128,
@@ -56,7 +56,7 @@ impl Pair {
     /// A pair that must be told apart: the ledger's clock is that much ahead.
     pub fn apart(storage: Storage, ahead_ms: i64) -> Self {
         let start = story_start();
-        let ledger = Embedded::open(storage, start.plus_ms(ahead_ms));
+        let ledger = Live::embedded(storage, start.plus_ms(ahead_ms));
         Self { model: Model::at(start), ledger, sequences: 0, minted: 0, seen: Answers::new() }
     }
 

@@ -20,7 +20,7 @@ use holdfast_lab::{
 use tokio::runtime::Runtime;
 
 use super::{Customer, Recorder, Stage, customer::Next, recorder::During};
-use crate::{embedded::patiently, story_start, subject::Asked};
+use crate::{live::patiently, story_start, subject::Asked};
 
 /// Real time, sped up. The ledger reads it in milliseconds, the recorder in microseconds: the same clock.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use holdfast_conformance::{
-    embedded::Embedded,
+    live::Live,
     model::Model,
     story::{self, Story},
     story_start,
@@ -11,6 +11,7 @@ use holdfast_conformance::{
 };
 use holdfast_domain::Moment;
 use holdfast_engine::ledger::embedded::Storage;
+use holdfast_rigs::Postgres;
 
 const START: Moment = story_start();
 
@@ -41,7 +42,18 @@ fn the_embedded_ledger_tells_every_story() {
     let mut told = 0;
     tell_all(|| {
         told += 1;
-        Box::new(Embedded::open(Storage::Dir(folder.path().join(told.to_string())), START))
+        Box::new(Live::embedded(Storage::Dir(folder.path().join(told.to_string())), START))
+    });
+}
+
+#[test]
+fn postgresql_tells_every_story() {
+    let server = Postgres::start().expect("a private PostgreSQL");
+    let mut told = 0;
+    tell_all(|| {
+        told += 1;
+        let url = server.create_database(&format!("story{told}")).expect("a database");
+        Box::new(Live::postgres(url, START))
     });
 }
 

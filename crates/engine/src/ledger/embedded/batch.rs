@@ -296,7 +296,13 @@ fn unknown(why: &StoreError) -> LedgerError {
 }
 
 /// What came of a command that was granted, as of now.
-pub(in crate::ledger) fn outcome(state: &State, command: &Command, subject: Subject, events: usize, now: Moment) -> Outcome {
+pub(in crate::ledger) fn outcome(
+    state: &State,
+    command: &Command,
+    subject: Subject,
+    events: usize,
+    now: Moment,
+) -> Outcome {
     match subject {
         Subject::Offer(id) => {
             let view = offer_view(state.offer(&id).expect("an offer just decided on exists"));

@@ -61,7 +61,11 @@ pub(super) fn tell<T>(to: Asker<T>, answer: Result<T, LedgerError>) {
     drop(to.send(answer));
 }
 
-pub(in crate::ledger) fn offers(state: &State, after: Option<&OfferId>, limit: usize) -> Result<Page<OfferView>, LedgerError> {
+pub(in crate::ledger) fn offers(
+    state: &State,
+    after: Option<&OfferId>,
+    limit: usize,
+) -> Result<Page<OfferView>, LedgerError> {
     if let Some(after) = after
         && state.offer(after).is_none()
     {

@@ -27,10 +27,8 @@ use crate::ledger::{
     embedded::{batch::outcome, changes::Touched},
 };
 
-const VERSIONS: Sql = Sql {
-    text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1)",
-    types: &[Type::TEXT_ARRAY],
-};
+const VERSIONS: Sql =
+    Sql { text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1)", types: &[Type::TEXT_ARRAY] };
 const CLOCK: Sql = Sql { text: "SELECT holdfast.ms(clock_timestamp())", types: &[] };
 const TRY_LOCK: Sql = Sql {
     text: "SELECT key FROM unnest($1::bigint[]) key WHERE pg_try_advisory_xact_lock(key)",
@@ -109,7 +107,8 @@ pub(super) async fn settle(
 ) -> Result<Vec<Settled>, Trouble> {
     let mut session = books.sessions.ordinary().await?;
     lock(&mut session, &mut offers, patience).await?;
-    let keys: Vec<Option<Digested>> = requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
+    let keys: Vec<Option<Digested>> =
+        requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
     let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
     let names: Vec<&str> = offers.iter().map(OfferId::as_str).collect();
     // Read after the locks are held, in statements of their own: what a statement sees was settled when it began.
@@ -134,8 +133,11 @@ pub(super) async fn settle(
         kept: Vec::new(),
         touched: Touched::default(),
     };
-    let settled: Vec<Settled> =
-        requests.iter().zip(&keys).map(|(request, key)| batch.decide(&mut copy, request, key.as_ref())).collect();
+    let settled: Vec<Settled> = requests
+        .iter()
+        .zip(&keys)
+        .map(|(request, key)| batch.decide(&mut copy, request, key.as_ref()))
+        .collect();
     let Batch { effects, kept, touched, .. } = batch;
     if effects.is_empty() && kept.is_empty() {
         drop(copy);
@@ -158,11 +160,16 @@ pub(super) async fn settle(
     }
 }
 
-async fn lock(session: &mut Session, offers: &mut BTreeSet<OfferId>, patience: Patience) -> Result<(), Trouble> {
+async fn lock(
+    session: &mut Session,
+    offers: &mut BTreeSet<OfferId>,
+    patience: Patience,
+) -> Result<(), Trouble> {
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
     match patience {
         Patience::Wait => {
-            let locks: Vec<_> = keys.iter().map(|key| format!("SELECT pg_advisory_xact_lock({key})")).collect();
+            let locks: Vec<_> =
+                keys.iter().map(|key| format!("SELECT pg_advisory_xact_lock({key})")).collect();
             session.begin_with(&locks.join("; ")).await
         }
         Patience::Skip => {

@@ -184,7 +184,8 @@ impl Effects {
 
     fn take(&mut self, state: &State, hold: &Hold) {
         for line in hold.lines.iter() {
-            let exclusive = self.offer(state, &line.offer).is_some_and(|offer| offer.capacity(line.unit) == 1);
+            let exclusive =
+                self.offer(state, &line.offer).is_some_and(|offer| offer.capacity(line.unit) == 1);
             let taken = ClaimChange::Taken { qty: line.qty, exclusive, booked: false };
             for unit in line.units() {
                 self.note_cell(state, &line.offer, unit);
@@ -282,11 +283,13 @@ impl Effects {
         codec::encode_entry(&mut bytes, version.0, at, actor, event);
         let (hold, booking) = match event {
             Event::HoldPlaced(placed) => (Some(placed.hold), None),
-            Event::HoldExtended { hold, .. }
-            | Event::HoldReleased { hold }
-            | Event::HoldExpired { hold } => (Some(*hold), None),
+            Event::HoldExtended { hold, .. } | Event::HoldReleased { hold } | Event::HoldExpired { hold } => {
+                (Some(*hold), None)
+            }
             Event::BookingConfirmed { booking, hold } => (Some(*hold), Some(*booking)),
-            Event::BookingCancelled { booking } => (self.bookings.get(booking).map(|of| of.hold), Some(*booking)),
+            Event::BookingCancelled { booking } => {
+                (self.bookings.get(booking).map(|of| of.hold), Some(*booking))
+            }
             _ => (None, None),
         };
         self.entries.push(EntryRow {
@@ -304,8 +307,12 @@ impl Effects {
 
     /// The holds whose rows existed before: those that must be locked before anybody decides about them.
     pub(super) fn older_holds(&self) -> BTreeSet<(OfferId, HoldId)> {
-        let placed: BTreeSet<HoldId> =
-            self.entries.iter().filter(|entry| entry.kind == "hold_placed").filter_map(|entry| entry.hold).collect();
+        let placed: BTreeSet<HoldId> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.kind == "hold_placed")
+            .filter_map(|entry| entry.hold)
+            .collect();
         let older = self.holds.values().filter(|hold| !placed.contains(&hold.id));
         older.map(|hold| (super::rows::home(&hold.lines).clone(), hold.id)).collect()
     }

@@ -36,7 +36,10 @@ pub(super) async fn find(session: &Session, prefix: &str) -> Result<Option<Store
 pub(super) async fn put(session: &Session, key: &StoredKey) -> Result<(), Trouble> {
     let revoked = key.revoked_at.map(Moment::ms);
     let role = role_name(key.role);
-    session.change(&PUT, &[&key.prefix, &&key.hash[..], &role, &key.created_at.ms(), &revoked]).await.map(drop)
+    session
+        .change(&PUT, &[&key.prefix, &&key.hash[..], &role, &key.created_at.ms(), &revoked])
+        .await
+        .map(drop)
 }
 
 /// Adds a key, whether or not a node runs.

@@ -3,9 +3,9 @@
 //! Whoever already has something at stake (confirm, extend, release, cancel) goes before whoever wants something.
 //! While one batch commits, the next one fills up: the slower PostgreSQL is, the larger the batches become.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use holdfast_domain::decide;
+use holdfast_domain::{OfferId, decide};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
@@ -14,7 +14,10 @@ use super::{
     batch::{Patience, Settled},
     session::Trouble,
 };
-use crate::ledger::{LedgerError, Reply, Request, embedded::{instant_now, lanes::is_urgent}};
+use crate::ledger::{
+    LedgerError, Reply, Request,
+    embedded::{instant_now, lanes::is_urgent},
+};
 
 /// A request and where its answer goes.
 #[derive(Debug)]
@@ -48,7 +51,9 @@ impl Lanes {
         let lane = if is_urgent(&request.command) { &self.urgent } else { &self.ordinary };
         lane.try_send(Job { request, to }).map_err(|full| match full {
             mpsc::error::TrySendError::Full(_) => LedgerError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => LedgerError::Unavailable("the ledger is shutting down".into()),
+            mpsc::error::TrySendError::Closed(_) => {
+                LedgerError::Unavailable("the ledger is shutting down".into())
+            }
         })?;
         let lost = || LedgerError::OutcomeUnknown("the ledger stopped while this was under way".into());
         answer.await.unwrap_or_else(|_| Err(lost()))
@@ -91,15 +96,17 @@ async fn serve(books: &Books, jobs: Vec<Job>) {
     // Whoever asked and left before work began wants nothing done.
     let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.to.is_closed()).collect();
     jobs = second_look(books, jobs).await;
-    let mut attempts = 0;
+    let (mut attempts, mut also) = (0, BTreeSet::new());
     while !jobs.is_empty() {
         attempts += 1;
-        match attempt(books, &jobs).await {
-            Ok(settled) => jobs = answer(jobs, settled),
+        match attempt(books, &jobs, &also).await {
+            Ok(settled) => jobs = answer(jobs, settled, &mut also),
             Err(Trouble::Lost(why)) if attempts < books.limits.attempts => {
                 metrics::counter!("holdfast_ledger_retries_total").increment(1);
                 tracing::debug!(%why, attempts, "a batch lost a race and is decided again");
-                let pause = Duration::from_millis(u64::from(crate::mint::random_bits() as u8 % 8) * u64::from(attempts));
+                let pause = Duration::from_millis(
+                    u64::from(crate::mint::random_bits() as u8 % 8) * u64::from(attempts),
+                );
                 tokio::time::sleep(pause).await;
             }
             Err(trouble) => {
@@ -168,7 +175,8 @@ async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>
     match books.loaded().await {
         Ok(copy) => {
             let now = copy.about_now(&books.time);
-            let likely = |job: &Job| decide(&copy.state, &job.request.command, &job.request.actor, now).is_ok();
+            let likely =
+                |job: &Job| decide(&copy.state, &job.request.command, &job.request.actor, now).is_ok();
             Ok(jobs.into_iter().partition(likely))
         }
         Err(trouble) => {
@@ -179,18 +187,21 @@ async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>
     }
 }
 
-async fn attempt(books: &Books, jobs: &[Job]) -> Result<Vec<Settled>, Trouble> {
+async fn attempt(books: &Books, jobs: &[Job], also: &BTreeSet<OfferId>) -> Result<Vec<Settled>, Trouble> {
     let requests: Vec<&Request> = jobs.iter().map(|job| &job.request).collect();
-    books.settle(&requests, Patience::Wait).await
+    books.settle(&requests, also.clone(), Patience::Wait).await
 }
 
-/// Answers those that are settled and returns the others.
-fn answer(jobs: Vec<Job>, settled: Vec<Settled>) -> Vec<Job> {
+/// Answers those that are settled and returns the others, noting what they need besides.
+fn answer(jobs: Vec<Job>, settled: Vec<Settled>, also: &mut BTreeSet<OfferId>) -> Vec<Job> {
     let mut again = Vec::new();
     for (job, settled) in jobs.into_iter().zip(settled) {
         match settled {
             Settled::Answered(reply) => drop(job.to.send(Ok(reply))),
-            Settled::Again(_) => again.push(job),
+            Settled::Again(offers) => {
+                also.extend(offers);
+                again.push(job);
+            }
         }
     }
     again

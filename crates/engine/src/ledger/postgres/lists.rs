@@ -75,7 +75,9 @@ pub(super) async fn journal(
             }
         }
         // A unit is looked for in what each entry says, so a page may need several looks to be full.
-        let Some(last) = found.last().filter(|_| found.len() as i64 == fetch && data.len() <= limit) else { break };
+        let Some(last) = found.last().filter(|_| found.len() as i64 == fetch && data.len() <= limit) else {
+            break;
+        };
         after = last.get(0);
     }
     let more = data.len() > limit;

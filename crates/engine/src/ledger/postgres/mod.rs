@@ -16,7 +16,7 @@ mod answers;
 mod batch;
 mod effects;
 mod feed;
-mod keys;
+pub mod keys;
 mod lanes;
 mod lists;
 mod replica;
@@ -26,7 +26,7 @@ mod session;
 mod upkeep;
 mod write;
 
-use std::{ops, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use holdfast_domain::{BookingId, HoldId, OfferId};
@@ -36,7 +36,6 @@ use tokio::{
     task::JoinHandle,
 };
 
-pub use self::{replica::Time, session::Connecting};
 use self::{
     batch::{Patience, Settled},
     effects::Chain,
@@ -45,6 +44,7 @@ use self::{
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
 };
+pub use self::{replica::Time, session::Connecting};
 use super::{
     BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
     LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,
@@ -72,7 +72,10 @@ impl Settings {
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The address may carry a password.
-        f.debug_struct("Settings").field("time", &self.time).field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Settings")
+            .field("time", &self.time)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -140,7 +143,10 @@ struct Books {
 
 impl std::fmt::Debug for Books {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Books").field("down", &self.down).field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Books")
+            .field("down", &self.down)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -236,13 +242,21 @@ impl Books {
         }
     }
 
-    /// Settles these requests in one transaction.
-    async fn settle(&self, requests: &[&Request], patience: Patience) -> Result<Vec<Settled>, Trouble> {
-        let offers = {
+    /// Settles these requests in one transaction, holding the offers they are about and those in `also`.
+    async fn settle(
+        &self,
+        requests: &[&Request],
+        also: BTreeSet<OfferId>,
+        patience: Patience,
+    ) -> Result<Vec<Settled>, Trouble> {
+        let mut offers = also;
+        {
             let copy = self.loaded().await?;
             let now = copy.about_now(&self.time);
-            requests.iter().flat_map(|request| batch::concerned(&copy.state, &request.command, now)).collect()
-        };
+            let about =
+                requests.iter().flat_map(|request| batch::concerned(&copy.state, &request.command, now));
+            offers.extend(about);
+        }
         batch::settle(self, requests, offers, patience).await
     }
 
@@ -369,7 +383,10 @@ impl Ledger for PostgresLedger {
         let copy = self.level().await?;
         let now = copy.about_now(&self.books.time);
         let found = ids.data.into_iter().filter_map(|id| copy.state.booking(id));
-        Ok(Page { data: found.map(|booking| booking_view(&copy.state, booking, now)).collect(), next: ids.next })
+        Ok(Page {
+            data: found.map(|booking| booking_view(&copy.state, booking, now)).collect(),
+            next: ids.next,
+        })
     }
 
     async fn journal(

@@ -115,7 +115,11 @@ impl Replica {
     /// Loads everything in one view of the database.
     pub(super) async fn load(session: &mut Session, time: &Time) -> Result<Self, Trouble> {
         session.begin().await?;
-        session.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0").await?;
+        session
+            .run(
+                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0",
+            )
+            .await?;
         let (horizon, clock) = horizon_and_clock(session).await?;
         let now = time.of(clock);
         let remembered = now.plus_ms(-MEMORY_MS).ms();
@@ -133,7 +137,10 @@ impl Replica {
             version: Version(0),
             offers: offer_parts(&offers, &blocked, &mut interner)?,
             holds: holds.iter().map(|row| rows::hold(row, &mut interner)).collect::<Result<_, _>>()?,
-            bookings: bookings.iter().map(|row| rows::booking(row, &mut interner)).collect::<Result<_, _>>()?,
+            bookings: bookings
+                .iter()
+                .map(|row| rows::booking(row, &mut interner))
+                .collect::<Result<_, _>>()?,
         };
         let snapshots = Mutex::default();
         Ok(Self { state: State::from_parts(parts), snapshots, horizon, now, heard: instant_now(), interner })
@@ -143,11 +150,9 @@ impl Replica {
     pub(super) async fn unseen(session: &Session, horizon: i64) -> Result<Unseen, Trouble> {
         let most = MOST_FOLLOWED + 1;
         // The horizon first: what settles between the two statements is read twice rather than never.
-        let (at, rows) = futures::future::try_join(
-            horizon_and_clock(session),
-            session.rows(&UNSEEN, &[&horizon, &most]),
-        )
-        .await?;
+        let (at, rows) =
+            futures::future::try_join(horizon_and_clock(session), session.rows(&UNSEEN, &[&horizon, &most]))
+                .await?;
         Ok(Unseen { horizon: at.0, clock: at.1, rows })
     }
 
@@ -238,8 +243,7 @@ async fn horizon_and_clock(session: &Session) -> Result<(i64, Moment), Trouble> 
 }
 
 fn offer_parts(offers: &[Row], blocked: &[Row], interner: &mut Interner) -> Result<Vec<OfferPart>, Trouble> {
-    let mut blocked: HashMap<&str, Vec<i64>> =
-        blocked.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let mut blocked: HashMap<&str, Vec<i64>> = blocked.iter().map(|row| (row.get(0), row.get(1))).collect();
     let part = |row: &Row| {
         let offer = rows::offer(row.get(0), interner)?;
         let mut blocked = blocked.remove(offer.id().as_str()).unwrap_or_default();

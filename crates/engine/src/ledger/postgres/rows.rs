@@ -1,7 +1,7 @@
 //! Rows and what they mean: the columns that people read, and the encoded rest.
 
 use holdfast_domain::{
-    Booking, BookingId, BookingState, Currency, Hold, HoldId, HoldState, HolderId, Line, Moment, Money, Offer,
+    Booking, BookingId, BookingState, Currency, Hold, HoldState, HolderId, Line, Moment, Money, Offer,
     OfferId, Version,
 };
 use std::sync::Arc;
@@ -125,16 +125,10 @@ pub(super) fn version(row: &Row, column: usize) -> Version {
     Version(row.get::<_, i64>(column) as u64)
 }
 
-pub(super) fn offer_id(text: &str) -> Result<OfferId, Trouble> {
-    OfferId::new(text).map_err(corrupt)
-}
-
 /// Both sorts of minted ids are read alike.
 pub(super) fn id<T: std::str::FromStr>(text: &str) -> Result<T, Trouble> {
     text.parse().map_err(|_| corrupt(text))
 }
-
-pub(super) type HoldKey = (OfferId, HoldId);
 
 /// Under which offer a hold and its booking are filed: that of the first line.
 pub(super) fn home(lines: &[Line]) -> &OfferId {

@@ -142,8 +142,10 @@ impl Sessions {
             ordinary: pool(&config, connecting.connections, connecting)?,
             urgent: pool(&config, connecting.urgent_connections, connecting)?,
             // In the transaction and not in the session: a pooler may hand the session to somebody else.
-            begin: format!("BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}")
-                .into(),
+            begin: format!(
+                "BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}"
+            )
+            .into(),
             statement_timeout: connecting.statement_timeout,
             prepared: connecting.prepared_statements,
         })

@@ -1,7 +1,7 @@
 //! Tidying: writing down what expired, and forgetting answers that nobody may ask for any more. No answer depends on
 //! it, and it never makes anybody wait: offers that somebody is busy with are left for the next time.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use holdfast_domain::{Actor, Command};
 
@@ -46,7 +46,7 @@ async fn tidy(books: &Books) -> Result<(), Trouble> {
     let command = Command::Tidy { limit: books.limits.tidy_slice };
     let deadline = instant_now() + QUIET;
     let request = Request { command, actor: Actor::System, key: None, deadline };
-    books.settle(&[&request], Patience::Skip).await.map(drop)
+    books.settle(&[&request], BTreeSet::new(), Patience::Skip).await.map(drop)
 }
 
 async fn forget(books: &Books) -> Result<(), Trouble> {

@@ -258,7 +258,8 @@ async fn offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
         session.change(&INSERT_OFFERS, &[&ids, &names, &kinds, &definitions, &at, &versions]).await?;
     all(inserted, ids.len(), "another node made this offer first")?;
     for offer in offers {
-        let capacities: Vec<_> = (0..offer.dense_units()).map(|unit| i64::from(offer.capacity(unit))).collect();
+        let capacities: Vec<_> =
+            (0..offer.dense_units()).map(|unit| i64::from(offer.capacity(unit))).collect();
         if !capacities.is_empty() {
             session.change(&INSERT_UNITS, &[&offer.id().as_str(), &capacities]).await?;
         }
@@ -275,8 +276,10 @@ async fn update_offers(session: &Session, effects: &Effects) -> Result<(), Troub
     let at: Vec<_> = changes.iter().map(|change| change.at.ms()).collect();
     let definitions: Vec<_> =
         changes.iter().map(|change| change.definition.as_deref().map(rows::definition)).collect();
-    let names: Vec<_> =
-        changes.iter().map(|change| change.definition.as_deref().map(|offer| offer.def().name.as_str())).collect();
+    let names: Vec<_> = changes
+        .iter()
+        .map(|change| change.definition.as_deref().map(|offer| offer.def().name.as_str()))
+        .collect();
     let updated = session.change(&UPDATE_OFFERS, &[&ids, &versions, &at, &definitions, &names]).await?;
     all(updated, ids.len(), "an offer is missing")
 }
@@ -368,8 +371,18 @@ async fn holds(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     let versions: Vec<_> = holds.iter().map(|hold| hold.version.0 as i64).collect();
     let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
     let args: super::session::Args<'_> = &[
-        &offers, &ids, &holders, &states, &amounts, &currencies, &expires, &extensions, &ended, &bookings,
-        &versions, &bodies,
+        &offers,
+        &ids,
+        &holders,
+        &states,
+        &amounts,
+        &currencies,
+        &expires,
+        &extensions,
+        &ended,
+        &bookings,
+        &versions,
+        &bodies,
     ];
     all(session.change(&PUT_HOLDS, args).await?, holds.len(), "a hold has already ended")
 }

@@ -1,9 +1,10 @@
-//! The embedded ledger as a [`Subject`], on a clock that the script moves.
+//! A real ledger as a [`Subject`], on a clock that the script moves.
 //!
 //! The sweep is turned off: what an answer owes to it would show as a difference from the model, which sweeps only
 //! when told to.
 
 use std::{
+    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,7 +15,8 @@ use holdfast_engine::{
     ledger::{
         BookingView, Cells, HoldView, JournalFilter, JournalRecord, Ledger, LedgerError, OfferView,
         PageRequest, Reply, Request, Snapshot,
-        embedded::{EmbeddedLedger, Limits, Settings, Storage},
+        embedded::{self, EmbeddedLedger, Storage},
+        postgres::{self, PostgresLedger, Time},
     },
 };
 use tokio::runtime::Runtime;
@@ -24,25 +26,44 @@ use crate::subject::{Asked, Subject, render};
 /// Longer than any command can take on a machine that is not standing still.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-#[derive(Debug)]
-pub struct Embedded {
+type Open = Box<dyn Fn(&Runtime, &Arc<ManualClock>) -> Result<Box<dyn Ledger>, LedgerError>>;
+
+pub struct Live {
     /// `None` only while it restarts.
-    ledger: Option<EmbeddedLedger>,
-    storage: Storage,
+    ledger: Option<Box<dyn Ledger>>,
+    open: Open,
     clock: Arc<ManualClock>,
     runtime: Runtime,
 }
 
-impl Embedded {
-    pub fn open(storage: Storage, now: Moment) -> Self {
-        let clock = Arc::new(ManualClock::at(now));
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let ledger = open(&storage, &clock).expect("the ledger opens");
-        Self { ledger: Some(ledger), storage, clock, runtime }
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("ledger", &self.ledger)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    pub fn embedded(storage: Storage, now: Moment) -> Self {
+        Self::open(now, Box::new(move |_, clock| open_embedded(&storage, clock)))
     }
 
-    fn ledger(&self) -> &EmbeddedLedger {
-        self.ledger.as_ref().expect("open except while it restarts")
+    /// On a database of its own: two subjects on one would see each other's offers.
+    pub fn postgres(url: String, now: Moment) -> Self {
+        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, runtime, clock)))
+    }
+
+    fn open(now: Moment, open: Open) -> Self {
+        let clock = Arc::new(ManualClock::at(now));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let ledger = open(&runtime, &clock).expect("the ledger opens");
+        Self { ledger: Some(ledger), open, clock, runtime }
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self.ledger.as_deref().expect("open except while it restarts")
     }
 
     /// Every entry of the journal, page by page.
@@ -60,11 +81,27 @@ impl Embedded {
     }
 }
 
-fn open(storage: &Storage, clock: &Arc<ManualClock>) -> Result<EmbeddedLedger, LedgerError> {
+fn open_embedded(storage: &Storage, clock: &Arc<ManualClock>) -> Result<Box<dyn Ledger>, LedgerError> {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let limits = Limits { tidy_slice: 0, idle_tidy_slice: 0, ..Limits::default() };
-    let settings = Settings { limits, ..Settings::new(storage.clone(), clock, render()) };
-    EmbeddedLedger::open(settings).map_err(|error| LedgerError::Unavailable(error.to_string().into()))
+    let limits = embedded::Limits { tidy_slice: 0, idle_tidy_slice: 0, ..embedded::Limits::default() };
+    let settings = embedded::Settings { limits, ..embedded::Settings::new(storage.clone(), clock, render()) };
+    match EmbeddedLedger::open(settings) {
+        Ok(ledger) => Ok(Box::new(ledger)),
+        Err(error) => Err(LedgerError::Unavailable(error.to_string().into())),
+    }
+}
+
+fn open_postgres(
+    url: &str,
+    runtime: &Runtime,
+    clock: &Arc<ManualClock>,
+) -> Result<Box<dyn Ledger>, LedgerError> {
+    let mut settings = postgres::Settings::new(url, render());
+    settings.time = Time::Given(Arc::clone(clock) as _);
+    settings.limits.tidy_every = None;
+    settings.connecting.connections = 4;
+    settings.connecting.urgent_connections = 2;
+    Ok(Box::new(runtime.block_on(PostgresLedger::open(settings))?))
 }
 
 /// From now on the monotonic clock, for requests that must not be dropped.
@@ -73,7 +110,7 @@ pub fn patiently() -> Instant {
     Instant::now() + PATIENCE
 }
 
-impl Subject for Embedded {
+impl Subject for Live {
     fn now(&self) -> Moment {
         self.clock.now()
     }
@@ -109,7 +146,7 @@ impl Subject for Embedded {
 
     fn restart(&mut self) -> Result<(), LedgerError> {
         self.ledger = None;
-        self.ledger = Some(open(&self.storage, &self.clock)?);
+        self.ledger = Some((self.open)(&self.runtime, &self.clock)?);
         Ok(())
     }
 }
