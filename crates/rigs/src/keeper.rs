@@ -20,9 +20,12 @@ const SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
 cd /
 here() {
-    for link in /proc/[0-9]*/cwd; do
-        case "$(readlink "$link" 2>/dev/null)" in
-        "$1" | "$1"/* | "$1 (deleted)") pid=${link#/proc/}; echo "${pid%/cwd}" ;;
+    ls -ld /proc/[0-9]*/cwd 2>/dev/null | while read -r line; do
+        case "$line" in
+        *"/cwd -> $1" | *"/cwd -> $1/"* | *"/cwd -> $1 (deleted)")
+            pid=${line##*/proc/}
+            echo "${pid%%/cwd*}"
+            ;;
         esac
     done
 }

@@ -36,7 +36,7 @@ pub use pgbouncer::{PgBouncer, PgBouncerOptions};
 pub use postgres::{Postgres, PostgresOptions};
 pub use program::{Missing, Program, missing};
 pub use proxy::{Counts, FaultProxy, Loss, Mode};
-pub use redis::{Redis, RedisOptions, Reply};
+pub use redis::{Redis, RedisCluster, RedisOptions, Reply, Sentinel};
 
 /// What everything here comes to.
 pub type Result<T, E = RigError> = std::result::Result<T, E>;

@@ -2,7 +2,7 @@
 //! any moment, for connections that exist and for those to come.
 //!
 //! It knows nothing of what passes: a request is what the client sends, a reply what the server sends. Each connection
-//! is a [`line`]; the proxy owns the listener, the present [`Mode`] and the counts.
+//! is a [line](mod@line); the proxy owns the listener, the present [`Mode`] and the counts.
 
 mod line;
 

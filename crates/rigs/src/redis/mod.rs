@@ -1,6 +1,8 @@
 //! A private Redis that forgets everything when it ends, unless asked to keep it.
 
+mod cluster;
 mod resp;
+mod sentinel;
 
 use std::{
     fs,
@@ -9,22 +11,25 @@ use std::{
     process::Command,
 };
 
+pub use cluster::RedisCluster;
 pub use resp::Reply;
 use rustix::process::Signal;
+pub use sentinel::Sentinel;
 
 use crate::{
     Result, RigError,
     account::Account,
+    folder::Folder,
     patience::{PATIENCE, poll},
     program::Program,
     server::Server,
 };
 
-/// What a server of our own needs to be told.
-const SETTINGS: &[(&str, &str)] = &[
-    ("bind", "127.0.0.1"),
-    ("protected-mode", "no"),
-    ("daemonize", "no"),
+/// What any server of our own needs to be told.
+const SETTINGS: &[(&str, &str)] = &[("bind", "127.0.0.1"), ("protected-mode", "no"), ("daemonize", "no")];
+
+/// What one that keeps data needs besides.
+const DATA_SETTINGS: &[(&str, &str)] = &[
     ("save", "\"\""),
     ("appendonly", "no"),
     // A replica gets its copy at once, not after waiting for others to share it with.
@@ -35,9 +40,15 @@ const SETTINGS: &[(&str, &str)] = &[
 #[derive(Debug, Clone, Default)]
 pub struct RedisOptions {
     settings: Vec<(String, String)>,
+    sentinel: bool,
 }
 
 impl RedisOptions {
+    /// One that keeps no data but watches others.
+    fn sentinel() -> Self {
+        Self { settings: Vec::new(), sentinel: true }
+    }
+
     /// A line for `redis.conf`.
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
@@ -54,14 +65,18 @@ impl RedisOptions {
     /// Starts it and waits until it answers.
     pub fn start(self) -> Result<Redis> {
         let program = Program::RedisServer.find()?;
-        let mut server = Server::new("redis", None, Account::Oneself, Signal::KILL)?;
-        let ours = SETTINGS.iter().copied();
+        let server = Server::new("redis", None, Account::Oneself, Signal::KILL)?;
+        server.folder().write(CONFIG, &self.config(), server.account())?;
+        let mut redis = Redis { server, program, sentinel: self.sentinel };
+        redis.launch(true)?;
+        Ok(redis)
+    }
+
+    fn config(&self) -> String {
+        let data = if self.sentinel { &[] } else { DATA_SETTINGS };
+        let ours = SETTINGS.iter().chain(data).copied();
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let text: String = ours.chain(asked).map(|(name, value)| format!("{name} {value}\n")).collect();
-        server.folder().write(CONFIG, &text, server.account())?;
-        let folder = server.folder().path().to_owned();
-        server.start(|_, _, port| Ok(command(&program, port)), |address| serves(address, &folder))?;
-        Ok(Redis { server, program })
+        ours.chain(asked).map(|(name, value)| format!("{name} {value}\n")).collect()
     }
 }
 
@@ -72,6 +87,7 @@ const CONFIG: &str = "redis.conf";
 pub struct Redis {
     server: Server,
     program: PathBuf,
+    sentinel: bool,
 }
 
 impl Redis {
@@ -127,9 +143,7 @@ impl Redis {
 
     /// A line of `INFO`.
     pub fn info(&self, name: &str) -> Option<String> {
-        let info = self.ask(&["INFO"]).ok()?;
-        let lines = info.text()?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        lines.map(|value| value.trim().to_owned())
+        info(self.address(), name)
     }
 
     pub fn is_running(&self) -> bool {
@@ -149,9 +163,7 @@ impl Redis {
     /// Starts it again where it was, after [`stop`](Self::stop) or [`kill`](Self::kill), with what it kept: nothing,
     /// unless it is [`persistent`](RedisOptions::persistent).
     pub fn start_again(&mut self) -> Result<()> {
-        let folder = self.server.folder().path().to_owned();
-        self.server
-            .start_again(|_, _, port| Ok(command(&self.program, port)), |address| serves(address, &folder))
+        self.launch(false)
     }
 
     /// Starts it again without what it kept.
@@ -173,20 +185,36 @@ impl Redis {
     pub fn resume(&self) -> Result<()> {
         self.server.resume()
     }
+
+    fn launch(&mut self, first: bool) -> Result<()> {
+        let Self { server, program, sentinel } = self;
+        let config = server.folder().path().join(CONFIG);
+        let command = |_: &Folder, _, port: u16| {
+            let mut command = Command::new(&*program);
+            command.arg(CONFIG);
+            if *sentinel {
+                command.arg("--sentinel");
+            }
+            command.args(["--port", &port.to_string()]);
+            Ok(command)
+        };
+        let ready = |address| serves(address, &config);
+        if first { server.start(command, ready) } else { server.start_again(command, ready) }
+    }
 }
 
-fn command(program: &Path, port: u16) -> Command {
-    let mut command = Command::new(program);
-    command.args([CONFIG, "--port", &port.to_string()]);
-    command
-}
-
-/// While it loads it listens and refuses, and somebody else may have been quicker on the port: only an answer from
-/// this folder counts.
-fn serves(address: SocketAddr, folder: &Path) -> bool {
-    let reply = resp::ask(address, &["CONFIG", "GET", "dir"]);
+/// While it loads it listens and refuses, and somebody else may have been quicker on the port: only one with this
+/// configuration counts.
+fn serves(address: SocketAddr, config: &Path) -> bool {
     let loaded = resp::ask(address, &["PING"]).is_ok();
-    loaded && reply.is_ok_and(|dir| dir.items().iter().any(|item| item.text().map(Path::new) == Some(folder)))
+    loaded && info(address, "config_file").is_some_and(|file| Path::new(&file) == config)
+}
+
+/// A line of `INFO`, which sentinels answer too.
+fn info(address: SocketAddr, name: &str) -> Option<String> {
+    let info = resp::ask(address, &["INFO"]).ok()?;
+    let value = info.text()?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(value.trim().to_owned())
 }
 
 fn forget(path: &Path, remove: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {

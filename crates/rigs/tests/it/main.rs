@@ -1,5 +1,6 @@
 //! Every rig is started for real, used, hurt and ended.
 
+mod groups;
 mod orphans;
 mod pgbouncer;
 mod postgres;
