@@ -14,3 +14,4 @@ pub mod ledger;
 pub mod mint;
 pub mod outbox;
 pub mod pipeline;
+pub mod strategy;

@@ -53,11 +53,14 @@ use super::{
         views::{booking_view, hold_view, offer_view},
     },
 };
+use crate::strategy::Claiming;
 
 /// Everything that the ledger needs to open.
 #[derive(Clone)]
 pub struct Settings {
     pub connecting: Connecting,
+    /// How the units of a hold are come by.
+    pub claiming: Claiming,
     pub time: Time,
     pub render: Render,
     pub limits: Limits,
@@ -65,7 +68,13 @@ pub struct Settings {
 
 impl Settings {
     pub fn new(url: impl Into<String>, render: Render) -> Self {
-        Self { connecting: Connecting::to(url), time: Time::Database, render, limits: Limits::default() }
+        Self {
+            connecting: Connecting::to(url),
+            claiming: Claiming::Batched,
+            time: Time::Database,
+            render,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -283,7 +292,7 @@ pub struct PostgresLedger {
 impl PostgresLedger {
     /// Brings the schema up to date, loads the copy and begins to serve.
     pub async fn open(settings: Settings) -> Result<Self, LedgerError> {
-        let Settings { connecting, time, render, limits } = settings;
+        let Settings { connecting, claiming: _, time, render, limits } = settings;
         let sessions = Sessions::new(&connecting)?;
         schema::migrate(&sessions).await?;
         let (feed, questions) = Feed::new(limits.queue);
