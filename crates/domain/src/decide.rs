@@ -6,6 +6,8 @@
 mod place;
 mod vacant;
 
+pub use place::named_line;
+
 use std::collections::HashSet;
 
 use crate::{

@@ -74,7 +74,8 @@ fn named_lines(state: &State, asks: &[Ask]) -> Result<Vec<Line>, Refusal> {
     refused.map_or(Ok(lines), Err)
 }
 
-fn named_line(offer: &Offer, ask: &Ask) -> Result<Option<Line>, Refusal> {
+/// The line that an ask names; `None` where it leaves the choice to us.
+pub fn named_line(offer: &Offer, ask: &Ask) -> Result<Option<Line>, Refusal> {
     let unknown = |unit: &str| Refusal::UnknownUnit { offer: ask.offer.clone(), unit: unit.to_owned() };
     match (&ask.pick, offer.inventory()) {
         (Pick::Best { .. }, Inventory::Seats(_)) => Ok(None),

@@ -19,11 +19,14 @@
 //! ledger's clock, which arrives through [`Clock`](crate::clock::Clock)).
 
 mod open;
+pub mod redis;
+mod wish;
+mod wording;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use holdfast_domain::{HoldId, HolderId, Moment, Offer, OfferId, Refusal, UnitNo};
+use holdfast_domain::{HoldId, HolderId, Line, Moment, Offer, OfferId, Refusal, UnitNo};
 
 use crate::ledger::{IdempotencyKey, LedgerError, Reply, Request};
 
@@ -56,12 +59,20 @@ pub enum Verdict {
     TooMany(Quota),
 }
 
-/// Leave to ask the ledger.
+/// Leave to ask the ledger, and what the gate keeps in mind until it has spoken.
 #[derive(Debug, Default)]
-pub struct Pass(());
+pub struct Pass(Note);
+
+#[derive(Debug, Default)]
+enum Note {
+    /// Nothing was set aside for this request.
+    #[default]
+    Nothing,
+    /// On a slate.
+    Passing(redis::Passing),
+}
 
 impl Pass {
-    /// Nothing was set aside for this request.
     pub fn freely() -> Self {
         Self::default()
     }
@@ -123,4 +134,24 @@ pub struct Claim {
     pub stake: u64,
     /// When it ends by itself; a booking does not.
     pub until: Option<Moment>,
+}
+
+impl Claim {
+    /// A hold or booking with these lines, as far as `offer` is concerned.
+    pub fn of(
+        lines: &[Line],
+        offer: &OfferId,
+        hold: HoldId,
+        holder: &HolderId,
+        until: Option<Moment>,
+    ) -> Self {
+        let here = || lines.iter().filter(|line| line.offer == *offer);
+        Self {
+            hold,
+            holder: holder.clone(),
+            units: here().flat_map(|line| line.units().map(|unit| (unit, line.qty))).collect(),
+            stake: here().map(|line| u64::from(line.qty)).sum(),
+            until,
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub(super) mod changes;
 mod checkpoint;
 pub mod codec;
 mod error;
+mod gate;
 mod journal;
 pub mod keys;
 pub(super) mod lanes;
@@ -35,7 +36,7 @@ mod wal;
 mod writer;
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -154,6 +155,8 @@ pub struct EmbeddedLedger {
     reader: Arc<Mutex<Connection>>,
     max_page: usize,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// Of a gate's memory: another one each time these books are opened.
+    epoch: AtomicU64,
     _lock: Option<FolderLock>,
 }
 
@@ -176,11 +179,12 @@ impl EmbeddedLedger {
             status: Status::default().into(),
         });
         let max_page = limits.max_page;
+        let epoch = AtomicU64::new(clock.now().ms().max(1) as u64);
         let writer = Writer { place: place.clone(), shared: Arc::clone(&shared), clock, render, limits };
         let thread = std::thread::Builder::new().name("ledger-writer".into()).spawn(move || writer.run(live));
         let no_thread = |source| StoreError::Folder { dir: "the writer's thread".into(), source };
         let writer = Mutex::new(Some(thread.map_err(no_thread)?));
-        Ok(Self { shared, place, reader, max_page, writer, _lock: lock })
+        Ok(Self { shared, place, reader, max_page, writer, epoch, _lock: lock })
     }
 
     /// Serves what waits, brings the tables up to date and closes the file.

@@ -4,8 +4,14 @@
 use holdfast_domain::{BookingId, HoldId, Invalid, Moment, OfferId, State};
 use tokio::sync::oneshot;
 
-use super::views::{Snapshots, booking_view, hold_view, offer_view};
-use crate::ledger::{BookingView, Cells, HoldView, LedgerError, OfferView, Page, Snapshot};
+use super::{
+    gate,
+    views::{Snapshots, booking_view, hold_view, offer_view},
+};
+use crate::{
+    gate::OfferClaims,
+    ledger::{BookingView, Cells, HoldView, LedgerError, OfferView, Page, Snapshot},
+};
 
 pub(super) type Asker<T> = oneshot::Sender<Result<T, LedgerError>>;
 
@@ -17,6 +23,7 @@ pub(super) enum Read {
     Hold(HoldId, Asker<Option<HoldView>>),
     Booking(BookingId, Asker<Option<BookingView>>),
     Bookings(Vec<BookingId>, Asker<Vec<BookingView>>),
+    Claims(OfferId, Asker<Option<OfferClaims>>),
     /// To be told when the tables show everything that is committed now.
     TablesCaughtUp(Asker<()>),
 }
@@ -30,6 +37,7 @@ impl Read {
             Self::Hold(_, to) => tell(to, Err(why)),
             Self::Booking(_, to) => tell(to, Err(why)),
             Self::Bookings(_, to) => tell(to, Err(why)),
+            Self::Claims(_, to) => tell(to, Err(why)),
             Self::TablesCaughtUp(to) => tell(to, Err(why)),
         }
     }
@@ -50,6 +58,7 @@ impl Read {
                 let found = ids.into_iter().filter_map(|id| state.booking(id));
                 tell(to, Ok(found.map(|booking| booking_view(state, booking, now)).collect()));
             }
+            Self::Claims(id, to) => tell(to, Ok(gate::live_claims(state, &id, now))),
             Self::TablesCaughtUp(to) => return Some(to),
         }
         None

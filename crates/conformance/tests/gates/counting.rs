@@ -1,0 +1,173 @@
+//! What the gates that count refuse, and what they never may.
+
+use holdfast_domain::{Amendment, Command, OfferId, Refusal};
+use holdfast_engine::{
+    gate::redis::Strategy,
+    ledger::{IdempotencyKey, Outcome, Reply},
+};
+use holdfast_rigs::Redis;
+
+use crate::shop::{Shop, fest, hall, place, request, seat, settings, stock, unit_of};
+
+async fn seats(strategy: Strategy) -> (Redis, Shop) {
+    let redis = Redis::start().expect("a Redis");
+    let shop = Shop::new(strategy, &redis.url(), settings());
+    shop.sell(hall()).await;
+    (redis, shop)
+}
+
+async fn goods(strategy: Strategy) -> (Redis, Shop) {
+    let redis = Redis::start().expect("a Redis");
+    let shop = Shop::new(strategy, &redis.url(), settings());
+    shop.sell(fest()).await;
+    (redis, shop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_taken_seat_is_refused_in_the_ledgers_words() {
+    for strategy in [Strategy::Lua, Strategy::Bitmap] {
+        let (_redis, shop) = seats(strategy).await;
+        let alice = shop.held("alice", seat("A-7")).await;
+        let refused = shop.until_refused("bob", seat("A-7")).await;
+        assert_eq!(Reply::Refused(refused), shop.ledger_says("bob", seat("A-7")).await);
+        shop.book(&alice).await;
+        let refused = shop.until_refused("bob", seat("A-7")).await;
+        assert_eq!(Reply::Refused(refused), shop.ledger_says("bob", seat("A-7")).await);
+        assert_eq!(shop.gate_says("bob", seat("A-8")).await, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stock_that_is_gone_is_refused_and_what_is_left_is_not() {
+    for strategy in [Strategy::Lua, Strategy::Decr, Strategy::Bitmap] {
+        let (_redis, shop) = goods(strategy).await;
+        shop.held("alice", stock(3)).await;
+        let refused = shop.until_refused("bob", stock(3)).await;
+        assert_eq!(Reply::Refused(refused), shop.ledger_says("bob", stock(3)).await);
+        assert_eq!(shop.gate_says("bob", stock(2)).await, None);
+        shop.held("bob", stock(2)).await;
+        let refused = shop.until_refused("carol", stock(1)).await;
+        assert!(matches!(refused, Refusal::SoldOut { .. }), "{refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_over_the_limit_is_refused_for_that() {
+    let (_redis, shop) = seats(Strategy::Lua).await;
+    for unit in ["A-1", "A-2", "A-3", "A-4"] {
+        shop.held("alice", seat(unit)).await;
+    }
+    let refused = shop.until_refused("alice", seat("A-9")).await;
+    assert_eq!(Reply::Refused(refused), shop.ledger_says("alice", seat("A-9")).await);
+    assert_eq!(shop.gate_says("bob", seat("A-9")).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_given_back_can_be_had_at_once() {
+    for strategy in [Strategy::Lua, Strategy::Bitmap] {
+        let (_redis, shop) = seats(strategy).await;
+        for _ in 0..3 {
+            let hold = shop.held("alice", seat("A-1")).await;
+            shop.until_refused("bob", seat("A-1")).await;
+            shop.release(&hold).await;
+            let hold = shop.held("bob", seat("A-1")).await;
+            let booking = shop.book(&hold).await;
+            shop.until_refused("alice", seat("A-1")).await;
+            shop.submit(Command::Cancel { booking }).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_hold_is_in_nobodys_way() {
+    for strategy in [Strategy::Lua, Strategy::Bitmap] {
+        let (_redis, shop) = seats(strategy).await;
+        let hold = shop.held("alice", seat("A-1")).await;
+        shop.until_refused("bob", seat("A-1")).await;
+        shop.clock.advance_ms(599_999);
+        assert!(shop.gate_says("bob", seat("A-1")).await.is_some(), "it lives to the last millisecond");
+        shop.submit(Command::ExtendHold { hold: hold.hold.id }).await;
+        shop.clock.advance_ms(1);
+        assert!(shop.gate_says("bob", seat("A-1")).await.is_some(), "it was extended");
+        shop.clock.advance_ms(599_999);
+        shop.held("bob", seat("A-1")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_it_gets_it_back_and_a_used_key_its_first_answer() {
+    let (_redis, shop) = seats(Strategy::Lua).await;
+    let first = shop.held("alice", seat("A-1")).await;
+    shop.until_refused("bob", seat("A-1")).await;
+    match shop.hold("alice", seat("A-1")).await {
+        Reply::Done(Outcome::Held { hold, again: true }) => assert_eq!(hold.hold.id, first.hold.id),
+        other => panic!("alice has it already: {other:?}"),
+    }
+    let key = |name: &str| IdempotencyKey { scope: "s".into(), key: name.into(), fingerprint: [0; 32] };
+    let keyed = |name| request(place("bob", seat("A-1")), Some(key(name)));
+    assert!(shop.gate_says_of(keyed("new")).await.is_some());
+    shop.books.answered.lock().insert("used".into());
+    assert!(shop.gate_says_of(keyed("used")).await.is_none(), "the ledger has the first answer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_organiser_changes_holds_at_once() {
+    let (_redis, shop) = goods(Strategy::Lua).await;
+    let id = || OfferId::new("fest").unwrap();
+    shop.held("alice", stock(5)).await;
+    shop.until_refused("bob", stock(1)).await;
+    let amendment = Amendment { capacities: vec![("GA".into(), 6)], ..Amendment::default() };
+    shop.submit(Command::AmendOffer { offer: id(), amendment }).await;
+    shop.held("bob", stock(1)).await;
+    shop.until_refused("carol", stock(1)).await;
+    let amendment = Amendment { capacities: vec![("GA".into(), 8)], ..Amendment::default() };
+    shop.submit(Command::AmendOffer { offer: id(), amendment }).await;
+    shop.submit(Command::Block { offer: id(), units: vec!["GA".into()] }).await;
+    let refused = shop.until_refused("carol", stock(1)).await;
+    assert_eq!(Reply::Refused(refused), shop.ledger_says("carol", stock(1)).await);
+    shop.submit(Command::Unblock { offer: id(), units: vec!["GA".into()] }).await;
+    shop.held("carol", stock(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_over_two_offers_is_refused_whole_and_leaves_nothing_behind() {
+    let (_redis, shop) = seats(Strategy::Lua).await;
+    shop.sell(fest()).await;
+    shop.until_awake("fest", "GA", 5).await;
+    shop.held("alice", seat("A-1")).await;
+    shop.until_refused("bob", seat("A-1")).await;
+    let both = || vec![unit_of("fest", "GA", 5), unit_of("hall", "A-1", 1)];
+    let refused = shop.gate_says("bob", both()).await.expect("a refusal");
+    assert_eq!(Reply::Refused(refused), shop.ledger_says("bob", both()).await);
+    shop.held("carol", stock(5)).await;
+}
+
+/// A pass makes others wait, it does not refuse them: what is not committed is nobody's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pass_that_is_never_settled_refuses_nobody() {
+    for strategy in [Strategy::Lua, Strategy::Decr] {
+        let (_redis, shop) = goods(strategy).await;
+        shop.until_awake("fest", "GA", 5).await;
+        drop(shop.gate.ask(&request(place("alice", stock(5)), None)).await);
+        assert_eq!(shop.gate_says("bob", stock(1)).await, None);
+        shop.held("bob", stock(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_sells_everything_once() {
+    for strategy in [Strategy::Lua, Strategy::Decr, Strategy::Bitmap] {
+        let (_redis, shop) = goods(strategy).await;
+        shop.until_awake("fest", "GA", 5).await;
+        let shop = std::sync::Arc::new(shop);
+        let buyers = (0..60).map(|n| {
+            let shop = shop.clone();
+            tokio::spawn(async move { shop.hold(&format!("buyer-{n}"), stock(1)).await })
+        });
+        let mut won = 0;
+        for buyer in buyers.collect::<Vec<_>>() {
+            won += usize::from(matches!(buyer.await.unwrap(), Reply::Done(_)));
+        }
+        assert_eq!(won, 5, "{strategy}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Redis forgets, and the gate is right again.
+
+use std::{sync::Arc, time::Duration};
+
+use holdfast_engine::{
+    gate::redis::{Settings, Strategy},
+    ledger::Ledger as _,
+};
+use holdfast_rigs::Redis;
+
+use crate::shop::{SOON, Shop, hall, now, seat, settings};
+
+async fn shop(redis: &Redis) -> Shop {
+    let shop = Shop::new(Strategy::Lua, &redis.url(), settings());
+    shop.sell(hall()).await;
+    shop.until_awake("hall", "A-20", 1).await;
+    shop
+}
+
+fn another_node(shop: &Shop, redis: &Redis, settings: Settings) -> Shop {
+    Shop::beside(shop.ledger.clone(), shop.clock.clone(), Strategy::Lua, &redis.url(), settings)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flushed_in_the_middle_it_steps_aside_and_is_right_again() {
+    let redis = Redis::start().unwrap();
+    let shop = shop(&redis).await;
+    let holds = [shop.held("alice", seat("A-1")).await, shop.held("alice", seat("A-2")).await];
+    shop.until_refused("bob", seat("A-1")).await;
+    redis.ask(&["FLUSHALL"]).unwrap();
+    shop.held("bob", seat("A-3")).await;
+    shop.release(&holds[1]).await;
+    shop.until_refused("bob", seat("A-1")).await;
+    shop.until_refused("alice", seat("A-3")).await;
+    shop.held("bob", seat("A-2")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_during_a_rebuild_is_not_lost() {
+    let redis = Redis::start().unwrap();
+    let shop = shop(&redis).await;
+    let first = shop.held("alice", seat("A-1")).await;
+    let second = shop.held("alice", seat("A-2")).await;
+    let extended = shop.held("alice", seat("A-3")).await;
+    // Claims are read, and held up on their way to the slate.
+    let held_up = shop.books.may_go_on.acquire_many(1000).await.unwrap();
+    let read = shop.books.read.available_permits();
+    redis.ask(&["FLUSHALL"]).unwrap();
+    while shop.books.read.available_permits() == read {
+        shop.gate_says("bob", seat("A-1")).await;
+    }
+    shop.release(&first).await;
+    let booking = shop.book(&second).await;
+    shop.clock.advance_ms(1000);
+    shop.submit(holdfast_domain::Command::ExtendHold { hold: extended.hold.id }).await;
+    shop.held("carol", seat("A-4")).await;
+    drop(held_up);
+    for taken in ["A-2", "A-3", "A-4"] {
+        shop.until_refused("bob", seat(taken)).await;
+    }
+    shop.clock.advance_ms(599_500);
+    for still_taken in ["A-2", "A-3"] {
+        assert!(shop.gate_says("bob", seat(still_taken)).await.is_some(), "{still_taken}");
+    }
+    shop.held("bob", seat("A-1")).await;
+    shop.submit(holdfast_domain::Command::Cancel { booking }).await;
+    shop.held("bob", seat("A-2")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_node_rebuilds_while_the_others_wait() {
+    let redis = Redis::start().unwrap();
+    let first = shop(&redis).await;
+    let taken = first.held("alice", seat("A-1")).await;
+    let nodes: Vec<_> = (0..3).map(|_| another_node(&first, &redis, settings())).collect();
+    for node in &nodes {
+        node.until_refused("bob", seat("A-1")).await;
+    }
+    redis.ask(&["FLUSHALL"]).unwrap();
+    let readings =
+        |nodes: &[Shop]| nodes.iter().map(|node| node.books.read.available_permits()).sum::<usize>();
+    let before = readings(&nodes);
+    let all = nodes.iter().map(|node| node.until_refused("bob", seat("A-1")));
+    for refused in all {
+        refused.await;
+    }
+    assert_eq!(readings(&nodes) - before, 1, "one of them reads the books");
+    // Released on one node, it is free on every other.
+    first.release(&taken).await;
+    nodes[2].held("carol", seat("A-1")).await;
+    nodes[0].until_refused("bob", seat("A-1")).await;
+}
+
+/// A dump from yesterday: under the same epoch, with claims that ended long ago.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_memory_is_not_believed() {
+    let mut redis = Redis::options().persistent().start().unwrap();
+    let shop = shop(&redis).await;
+    let hold = shop.held("alice", seat("A-1")).await;
+    let booking = shop.book(&hold).await;
+    shop.until_refused("bob", seat("A-1")).await;
+    redis.kill().unwrap();
+    shop.submit(holdfast_domain::Command::Cancel { booking }).await;
+    redis.start_again().unwrap();
+    shop.held("carol", seat("A-2")).await;
+    shop.until_refused("bob", seat("A-2")).await;
+    shop.held("bob", seat("A-1")).await;
+}
+
+/// A node that cannot reach Redis ends the epoch, so that the others stop refusing what it released.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {
+    let redis = Redis::start().unwrap();
+    let cut_off = Redis::start().unwrap();
+    let node = shop(&redis).await;
+    let hold = node.held("alice", seat("A-1")).await;
+    node.until_refused("bob", seat("A-1")).await;
+    // The other node's Redis stops before the release: that it is another one does not matter here.
+    let other = another_node(&node, &cut_off, settings());
+    other.until_refused("bob", seat("A-1")).await;
+    cut_off.pause().unwrap();
+    other.release(&hold).await;
+    let released = now();
+    while node.gate_says("bob", seat("A-1")).await.is_some() {
+        assert!(released.elapsed() < SOON, "still refused after {SOON:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    node.held("bob", seat("A-1")).await;
+    cut_off.resume().unwrap();
+}
+
+/// Whatever put a wrong claim on the slate, it does not last: a check finds it, or the next renewal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_claim_does_not_last() {
+    let checked = Settings { check_one_in: 4, ..settings() };
+    let renewed = Settings { renew_every: Duration::from_secs(1), ..settings() };
+    for settings in [checked, renewed] {
+        let redis = Redis::start().unwrap();
+        let shop = Arc::new(Shop::new(Strategy::Lua, &redis.url(), settings));
+        shop.sell(hall()).await;
+        let hold = shop.held("alice", seat("A-1")).await;
+        let began = now();
+        while shop.gate_says("bob", seat("A-1")).await.is_none() {
+            assert!(began.elapsed() < SOON);
+        }
+        // Behind the gate's back.
+        let release = holdfast_domain::Command::ReleaseHold { hold: hold.hold.id };
+        shop.ledger.execute(crate::shop::request(release, None)).await.unwrap();
+        let began = now();
+        while !matches!(shop.hold("bob", seat("A-1")).await, holdfast_engine::ledger::Reply::Done(_)) {
+            assert!(began.elapsed() < 2 * SOON, "refused for good");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! The gates that count: `lua`, `decr` and `bitmap`. They share the slate and this walk; each has its own judge.
+//!
+//! ```text
+//! ask ─► wish ─► judge, one script an offer ─┬─ pass: noted on the slate, so that others wait a moment
+//!                                            ├─ wait: others are on their way with it; asked again, then passed
+//!                                            ├─ full ─► key answered before? ─► refusal, or now and then a check
+//!                                            └─ anything else: aside, the ledger is asked
+//! settle ─► what was committed is chalked up, what has ended is wiped out
+//! ```
+//! A no leans on committed claims only. Whatever goes wrong on the way in is a pass; whatever goes wrong on the way out
+//! either costs only speed (a claim not chalked up) or ends the epoch (an end not wiped out).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use holdfast_domain::{Command, HoldId, HolderId, Kind, Line, Moment, OfferId, Refusal, UnitState};
+use redis::Script;
+use tokio::time::Instant;
+
+use super::{
+    Parts,
+    epoch::Epochs,
+    rebuild::{Rebuilds, Why},
+    server::{Aside, Server},
+    settings::Settings,
+    slate::{Question, Slate},
+};
+use crate::{
+    clock::Clock,
+    gate::{
+        Claim, Gate, GateBooks, Note, Pass, Verdict,
+        wish::{Part, Wish, Wishes},
+        wording::{FullUnit, Hindrance, Wording},
+    },
+    ledger::{LedgerError, Outcome, Reply, Request},
+    mint,
+};
+
+/// Who judges, and what.
+#[derive(Debug)]
+pub(super) struct Judge {
+    pub(super) script: &'static str,
+    /// Whether it looks at offers of this kind at all.
+    pub(super) covers: fn(Kind) -> bool,
+    pub(super) with_bits: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Counting {
+    judge: Script,
+    covers: fn(Kind) -> bool,
+    with_bits: bool,
+    server: Arc<Server>,
+    epochs: Arc<Epochs>,
+    rebuilds: Arc<Rebuilds>,
+    books: Arc<dyn GateBooks>,
+    clock: Arc<dyn Clock>,
+    wishes: Wishes,
+    wording: Wording,
+    settings: Settings,
+    refusals: AtomicU64,
+}
+
+/// What this request has on slates.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    hold: HoldId,
+    offers: Vec<OfferId>,
+    /// It would have been refused, and is asked to see whether that was right.
+    doubted: bool,
+}
+
+enum Judged {
+    Pass,
+    /// Not a matter for this gate, or not one it can judge alone.
+    Unjudged,
+    Waited,
+    Aside(Aside),
+    Refuse(Refusal),
+}
+
+/// One script's answer.
+enum Answer {
+    Pass,
+    Unjudged,
+    Wait,
+    Hindered(Hindrance),
+}
+
+impl Counting {
+    pub(super) fn open(judge: &Judge, server: Server, settings: Settings, parts: Parts) -> Self {
+        let Parts { ledger, books, clock } = parts;
+        let server = Arc::new(server);
+        let epochs = Arc::new(Epochs::watch(Arc::clone(&books), &settings));
+        let rebuilds = Rebuilds::new(
+            Arc::clone(&server),
+            Arc::clone(&epochs),
+            Arc::clone(&books),
+            settings.clone(),
+            judge.with_bits,
+        );
+        Self {
+            judge: Script::new(judge.script),
+            covers: judge.covers,
+            with_bits: judge.with_bits,
+            server,
+            epochs,
+            rebuilds: Arc::new(rebuilds),
+            books,
+            wishes: Wishes::new(Arc::clone(&ledger), settings.offer_believed),
+            wording: Wording::new(ledger, Arc::clone(&clock)),
+            clock,
+            settings,
+            refusals: AtomicU64::new(0),
+        }
+    }
+
+    fn slate<'a>(&'a self, offer: &'a OfferId) -> Slate<'a> {
+        Slate { server: &self.server, offer, with_bits: self.with_bits }
+    }
+
+    /// Asks every part's judge, again while others are on their way with what is wanted.
+    async fn judge(&self, wish: &Wish) -> Judged {
+        let give_up = Instant::now() + self.settings.pass_wait;
+        loop {
+            let answers = match self.ask_judges(wish).await {
+                Ok(answers) => answers,
+                Err(aside) => return Judged::Aside(aside),
+            };
+            if answers.iter().any(|answer| matches!(answer, Answer::Unjudged)) {
+                return Judged::Unjudged;
+            }
+            let waits = answers.iter().any(|answer| matches!(answer, Answer::Wait));
+            let noted = |answer: &Answer| matches!(answer, Answer::Pass);
+            let noted: Vec<_> = wish
+                .parts
+                .iter()
+                .zip(&answers)
+                .filter(|(_, answer)| noted(answer))
+                .map(|(part, _)| part)
+                .collect();
+            let hindrances: Vec<_> = answers.into_iter().map(Answer::hindrance).collect();
+            if hindrances.iter().any(Option::is_some) {
+                self.give_back(wish.hold, &noted).await;
+                let refusal = self.wording.refusal(wish, &hindrances).await;
+                return refusal.map_or(Judged::Unjudged, Judged::Refuse);
+            }
+            if !waits {
+                return Judged::Pass;
+            }
+            // Nothing is kept while waiting, so that two who want each other's units do not wait for each other.
+            self.give_back(wish.hold, &noted).await;
+            if Instant::now() >= give_up {
+                return Judged::Waited;
+            }
+            tokio::time::sleep(jitter(Duration::from_millis(2), Duration::from_millis(8))).await;
+        }
+    }
+
+    async fn ask_judges(&self, wish: &Wish) -> Result<Vec<Answer>, Aside> {
+        let mark = self.epochs.mark(&self.server)?;
+        let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
+        let question = Question { judge: &self.judge, mark: &mark, now, pass_live: self.settings.pass_live };
+        let asked = wish.parts.iter().map(|part| self.ask_judge(question, wish, part));
+        join_all(asked).await.into_iter().collect()
+    }
+
+    async fn ask_judge(&self, question: Question<'_>, wish: &Wish, part: &Part) -> Result<Answer, Aside> {
+        if !(self.covers)(part.offer.kind()) {
+            return Ok(Answer::Unjudged);
+        }
+        let said = self.slate(part.id()).ask(question, wish, part).await?;
+        match Answer::read(&said) {
+            Some(answer) => {
+                self.rebuilds.used(part.id());
+                Ok(answer)
+            }
+            None => {
+                self.rebuilds.want(part.id(), Why::Unready);
+                Err(Aside::Unready)
+            }
+        }
+    }
+
+    async fn give_back(&self, hold: HoldId, noted: &[&Part]) {
+        join_all(noted.iter().map(|part| self.drop_pass(part.id(), hold))).await;
+    }
+
+    /// A pass that cannot be given back runs out by itself, and refuses nobody until then.
+    async fn drop_pass(&self, offer: &OfferId, hold: HoldId) {
+        let _ = self.slate(offer).give_back(hold).await;
+    }
+
+    /// Whether the ledger may have an answer to this request's key already, which a refusal would hide.
+    async fn may_be_answered(&self, request: &Request) -> bool {
+        match &request.key {
+            Some(key) => self.books.answered(key).await.unwrap_or(true),
+            None => false,
+        }
+    }
+
+    fn is_checked(&self) -> bool {
+        let one_in = self.settings.check_one_in;
+        one_in > 0 && self.refusals.fetch_add(1, Ordering::Relaxed).is_multiple_of(one_in)
+    }
+
+    async fn report(&self, fact: Fact<'_>) {
+        let slate = self.slate(fact.offer());
+        match fact {
+            // Not knowing of a claim costs a question to the ledger, no more.
+            Fact::Claimed(_, ref claim) => {
+                let _ = slate.keep(claim).await;
+            }
+            Fact::Ended(_, hold) => self.must_arrive(slate.end(hold, self.settings.end_remembered).await),
+            Fact::Changed(_) => self.must_arrive(slate.forget().await),
+        }
+    }
+
+    fn must_arrive(&self, reported: Result<(), Aside>) {
+        if reported.is_err() {
+            metrics::counter!("holdfast_gate_lost_reports_total").increment(1);
+            self.epochs.lost_a_report();
+        }
+    }
+
+    fn was_right(&self, passing: &Passing, said: &Result<Reply, LedgerError>) {
+        if !passing.doubted {
+            return;
+        }
+        metrics::counter!("holdfast_gate_checked_refusals_total").increment(1);
+        if let Ok(Reply::Done(Outcome::Held { again: false, .. })) = said {
+            metrics::counter!("holdfast_gate_false_refusals_total").increment(1);
+            tracing::warn!(offers = ?passing.offers, "the gate would have refused what the ledger gave");
+            passing.offers.iter().for_each(|offer| self.rebuilds.want(offer, Why::Doubted));
+        }
+    }
+
+    /// Gives back what was noted for the hold that was asked for, unless the report of it did.
+    async fn unnote(&self, passing: &Passing, said: &Result<Reply, LedgerError>) {
+        let placed = match said {
+            Ok(Reply::Done(Outcome::Held { hold, .. })) => Some(hold.hold.id),
+            _ => None,
+        };
+        if placed != Some(passing.hold) {
+            join_all(passing.offers.iter().map(|offer| self.drop_pass(offer, passing.hold))).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Gate for Counting {
+    async fn ask(&self, request: &Request) -> Verdict {
+        let Command::PlaceHold { hold, holder, asks } = &request.command else {
+            return Verdict::Pass(Pass::freely());
+        };
+        let Some(wish) = self.wishes.read(*hold, holder, asks).await else {
+            return passed("unjudged", Pass::freely());
+        };
+        let passing = |doubted| {
+            let offers = wish.parts.iter().map(|part| part.id().clone()).collect();
+            Pass(Note::Passing(Passing { hold: *hold, offers, doubted }))
+        };
+        match self.judge(&wish).await {
+            Judged::Pass => passed("pass", passing(false)),
+            // Some of it may be noted, and a script that timed out may note it yet.
+            Judged::Unjudged => passed("unjudged", passing(false)),
+            Judged::Aside(aside) => {
+                metrics::counter!("holdfast_gate_aside_total", "reason" => aside.reason()).increment(1);
+                let touched = !matches!(aside, Aside::OutOfReach | Aside::EpochUnknown);
+                passed("aside", if touched { passing(false) } else { Pass::freely() })
+            }
+            Judged::Waited => passed("waited", Pass::freely()),
+            Judged::Refuse(_) if self.may_be_answered(request).await => passed("answered", Pass::freely()),
+            Judged::Refuse(_) if self.is_checked() => passed("checked", passing(true)),
+            Judged::Refuse(refusal) => {
+                count("refuse");
+                Verdict::Refuse(refusal)
+            }
+        }
+    }
+
+    async fn settle(&self, Pass(note): Pass, said: &Result<Reply, LedgerError>) {
+        join_all(facts(said).into_iter().map(|fact| self.report(fact))).await;
+        if let Note::Passing(passing) = note {
+            self.was_right(&passing, said);
+            self.unnote(&passing, said).await;
+        }
+    }
+
+    fn must_hear(&self) -> bool {
+        true
+    }
+
+    fn degraded(&self) -> Vec<String> {
+        super::out_of_reach(&self.server).into_iter().collect()
+    }
+}
+
+pub(super) fn passed(verdict: &'static str, pass: Pass) -> Verdict {
+    count(verdict);
+    Verdict::Pass(pass)
+}
+
+pub(super) fn count(verdict: &'static str) {
+    metrics::counter!("holdfast_gate_asked_total", "verdict" => verdict).increment(1);
+}
+
+/// Somewhere between the two.
+pub(super) fn jitter(least: Duration, most: Duration) -> Duration {
+    let span = most.saturating_sub(least).as_micros().max(1);
+    least + Duration::from_micros((mint::random_bits() % span) as u64)
+}
+
+impl Answer {
+    /// The numbers of `slate.lua`; `None` when the slate is not to be believed.
+    fn read(said: &[i64]) -> Option<Self> {
+        match *said {
+            [0] => Some(Self::Pass),
+            [1] => Some(Self::Unjudged),
+            [2] => Some(Self::Wait),
+            [4, limit, used] => {
+                Some(Self::Hindered(Hindrance::Limit { limit: limit as u32, used: used as u64 }))
+            }
+            [5, ref full @ ..] => {
+                let unit =
+                    |at: &[i64]| FullUnit { unit: at[0] as u32, blocked: at[1] == 1, state: state(at[2]) };
+                Some(Self::Hindered(Hindrance::Full(full.chunks_exact(3).map(unit).collect())))
+            }
+            _ => None,
+        }
+    }
+
+    fn hindrance(self) -> Option<Hindrance> {
+        match self {
+            Self::Hindered(hindrance) => Some(hindrance),
+            _ => None,
+        }
+    }
+}
+
+const fn state(number: i64) -> UnitState {
+    match number {
+        0 => UnitState::Available,
+        1 => UnitState::Held,
+        2 => UnitState::Booked,
+        _ => UnitState::Blocked,
+    }
+}
+
+/// What a commit means for one offer's slate.
+#[derive(Debug)]
+enum Fact<'a> {
+    Claimed(&'a OfferId, Claim),
+    Ended(&'a OfferId, HoldId),
+    /// The offer itself: its limit, its capacities, what is blocked.
+    Changed(&'a OfferId),
+}
+
+impl Fact<'_> {
+    fn offer(&self) -> &OfferId {
+        match self {
+            Self::Claimed(offer, _) | Self::Ended(offer, _) | Self::Changed(offer) => offer,
+        }
+    }
+}
+
+fn facts(said: &Result<Reply, LedgerError>) -> Vec<Fact<'_>> {
+    let Ok(Reply::Done(outcome)) = said else { return Vec::new() };
+    match outcome {
+        Outcome::Held { hold: view, .. } | Outcome::Extended(view) => {
+            claimed(&view.hold.lines, view.hold.id, &view.hold.holder, Some(view.hold.expires_at))
+        }
+        Outcome::Confirmed(view) => {
+            claimed(&view.booking.lines, view.booking.hold, &view.booking.holder, None)
+        }
+        Outcome::Released(view) => ended(&view.hold.lines, view.hold.id),
+        Outcome::Cancelled(view) => ended(&view.booking.lines, view.booking.hold),
+        Outcome::OfferAmended(view) | Outcome::Blocked(view) | Outcome::Unblocked(view) => {
+            vec![Fact::Changed(view.offer.id())]
+        }
+        Outcome::OfferCreated(_) | Outcome::Tidied { .. } => Vec::new(),
+    }
+}
+
+fn claimed<'a>(lines: &'a [Line], hold: HoldId, holder: &HolderId, until: Option<Moment>) -> Vec<Fact<'a>> {
+    offers_of(lines).map(|offer| Fact::Claimed(offer, Claim::of(lines, offer, hold, holder, until))).collect()
+}
+
+fn ended(lines: &[Line], hold: HoldId) -> Vec<Fact<'_>> {
+    offers_of(lines).map(|offer| Fact::Ended(offer, hold)).collect()
+}
+
+/// Each offer of the lines once.
+fn offers_of(lines: &[Line]) -> impl Iterator<Item = &OfferId> {
+    let first = |at: usize| !lines[..at].iter().any(|earlier| earlier.offer == lines[at].offer);
+    lines.iter().enumerate().filter(move |(at, _)| first(*at)).map(|(_, line)| &line.offer)
+}

@@ -1,0 +1,120 @@
+//! Which epoch it is, and whether what Redis remembers may be believed at all.
+//!
+//! The books count the epochs; every node looks now and then. A slate is believed only under the mark it was built
+//! for: the epoch, and the life of the servers that hold it. So whatever Redis loses (a restart, an old dump, a
+//! failover to a replica that lags) is found out by the mark, not guessed.
+//!
+//! When a node could not tell Redis that something is free again, others would go on refusing it. Then the node begins
+//! the next epoch in the books: all slates are out of date, everywhere, within one look, and are built anew.
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::RwLock;
+use tokio::{sync::Notify, task::AbortHandle, time::Instant};
+
+use super::{
+    server::{Aside, Server},
+    settings::Settings,
+};
+use crate::{
+    gate::{Epoch, GateBooks},
+    ledger::LedgerError,
+};
+
+#[derive(Debug)]
+pub(super) struct Epochs {
+    shared: Arc<Shared>,
+    watch: AbortHandle,
+}
+
+#[derive(Debug)]
+struct Shared {
+    books: Arc<dyn GateBooks>,
+    seen: RwLock<Option<(Epoch, Instant)>>,
+    believed: Duration,
+    /// Reports that could not be delivered so far, and how many of them an epoch has been begun for.
+    lost: AtomicU64,
+    answered_for: AtomicU64,
+    wake: Notify,
+}
+
+impl Epochs {
+    pub(super) fn watch(books: Arc<dyn GateBooks>, settings: &Settings) -> Self {
+        let shared = Arc::new(Shared {
+            books,
+            seen: RwLock::new(None),
+            believed: settings.epoch_believed,
+            lost: AtomicU64::new(0),
+            answered_for: AtomicU64::new(0),
+            wake: Notify::new(),
+        });
+        let watch = tokio::spawn(watch(Arc::downgrade(&shared), settings.watch_every)).abort_handle();
+        Self { shared, watch }
+    }
+
+    /// What a slate must be marked with to be believed now.
+    pub(super) fn mark(&self, server: &Server) -> Result<String, Aside> {
+        if self.shared.lost.load(Ordering::Acquire) != self.shared.answered_for.load(Ordering::Acquire) {
+            return Err(Aside::EpochUnknown);
+        }
+        let seen = *self.shared.seen.read();
+        let (epoch, at) = seen.ok_or(Aside::EpochUnknown)?;
+        if at.elapsed() > self.shared.believed {
+            return Err(Aside::EpochUnknown);
+        }
+        let life = server.life().ok_or(Aside::OutOfReach)?;
+        Ok(format!("{epoch}.{life}"))
+    }
+
+    /// Redis could not be told of an end: nothing it remembers may be believed any more.
+    pub(super) fn lost_a_report(&self) {
+        self.shared.lost.fetch_add(1, Ordering::AcqRel);
+        self.shared.wake.notify_one();
+    }
+}
+
+impl Drop for Epochs {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
+}
+
+async fn watch(shared: Weak<Shared>, every: Duration) {
+    while let Some(shared) = shared.upgrade() {
+        let looked = tokio::time::timeout(shared.believed, shared.look()).await;
+        if let Ok(Err(error)) = looked {
+            tracing::debug!(%error, "the gate cannot read the epoch");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(every) => {}
+            () = shared.wake.notified() => {}
+        }
+    }
+}
+
+impl Shared {
+    async fn look(&self) -> Result<(), LedgerError> {
+        let lost = self.lost.load(Ordering::Acquire);
+        let seen = self.seen.read().map(|(epoch, _)| epoch);
+        // Before the question: an answer is as old as the moment it was asked for.
+        let asked = Instant::now();
+        let mut epoch = self.books.epoch().await?;
+        if lost != self.answered_for.load(Ordering::Acquire) {
+            // After the epoch just read, not the one last seen: somebody may have begun that one, and built its slates,
+            // before what was lost.
+            epoch = self.books.next_epoch(epoch).await?;
+        }
+        if seen.is_some_and(|seen| seen != epoch) {
+            tracing::info!(%epoch, "the gate begins a new epoch");
+        }
+        *self.seen.write() = Some((epoch, asked));
+        self.answered_for.store(lost, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Gates kept in Redis: a single server, a Cluster, or a master behind Sentinels.
+//!
+//! ```text
+//! open(strategy, addresses, settings, parts)
+//!   lua, decr, bitmap ─ counting ─┬─ slate     what is claimed, one slate an offer
+//!                                 ├─ epoch     whether that may be believed
+//!                                 └─ rebuild   from the books, when not
+//!   all of them ─ server ─ breaker             one answer within 50 ms, or none
+//! ```
+//! Redis is never trusted: emptied, stopped, read-only, failed over or full, it makes the gate step aside, and the
+//! ledger is asked. Needs no Redis to open; it joins when Redis is there.
+
+mod address;
+mod bitmap;
+mod breaker;
+mod counting;
+mod decr;
+mod epoch;
+mod lua;
+mod rebuild;
+mod server;
+mod settings;
+mod slate;
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use address::Address;
+pub(crate) use counting::Passing;
+use counting::{Counting, Judge};
+use server::Server;
+
+pub use settings::{LockSettings, RateSettings, Settings};
+
+use super::{Gate, GateBooks};
+use crate::{clock::Clock, ledger::Ledger};
+
+/// How the gate refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    Lua,
+    Decr,
+    Bitmap,
+}
+
+impl Strategy {
+    pub const ALL: &[Self] = &[Self::Lua, Self::Decr, Self::Bitmap];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lua => "lua",
+            Self::Decr => "decr",
+            Self::Bitmap => "bitmap",
+        }
+    }
+
+    const fn judge(self) -> &'static Judge {
+        match self {
+            Self::Lua => &lua::JUDGE,
+            Self::Decr => &decr::JUDGE,
+            Self::Bitmap => &bitmap::JUDGE,
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = OpenError;
+    fn from_str(name: &str) -> Result<Self, OpenError> {
+        let found = Self::ALL.iter().copied().find(|strategy| strategy.as_str() == name);
+        found.ok_or_else(|| OpenError::Strategy(name.to_owned()))
+    }
+}
+
+/// What a gate stands before.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    pub ledger: Arc<dyn Ledger>,
+    pub books: Arc<dyn GateBooks>,
+    /// The clock by which holds end, as near as this node has it.
+    pub clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    #[error("there is no gate {0:?}")]
+    Strategy(String),
+    #[error("{address:?} is no address of Redis: {why}")]
+    Address { address: String, why: String },
+    #[error("the gate's settings cannot work: {}", .0.join("; "))]
+    Settings(Vec<String>),
+}
+
+/// Opens the gate of that strategy on the servers that `addresses` names. Needs a Tokio runtime; needs no Redis yet.
+pub fn open(
+    strategy: Strategy,
+    addresses: &str,
+    settings: Settings,
+    parts: Parts,
+) -> Result<Arc<dyn Gate>, OpenError> {
+    let faults = settings.faults();
+    if !faults.is_empty() {
+        return Err(OpenError::Settings(faults));
+    }
+    let address = Address::parse(addresses)?;
+    let server = Server::keep(address, &settings, Arc::clone(&parts.clock));
+    Ok(Arc::new(Counting::open(strategy.judge(), server, settings, parts)))
+}
+
+/// What an operator is told of a server that does not answer.
+fn out_of_reach(server: &Server) -> Option<String> {
+    let since = server.trouble_since()?;
+    Some(format!("gate: Redis out of reach since {since}, bookings go on"))
+}

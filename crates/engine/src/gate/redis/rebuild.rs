@@ -1,0 +1,172 @@
+//! Building slates from the books: after Redis lost its memory, in a new epoch, and now and then in any case.
+//!
+//! ```text
+//! begin: wipe, take the lease ─► read the books ─► load what lives ─► finish: believed from here on
+//!          └─ from here on, facts that nodes report are written to the new slate as well
+//! ```
+//! Nothing falls between: what was committed before the books are read is in them, what is committed later is reported,
+//! and a report of an end is remembered, so that loading the older news cannot undo it. One node builds an offer at a
+//! time; a builder that slept through its lease finds another's name on the slate and can write no more.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use holdfast_domain::{Inventory, Kind, OfferId};
+use parking_lot::Mutex;
+use tokio::{sync::Semaphore, time::Instant};
+
+use super::{
+    epoch::Epochs,
+    server::{Aside, Server},
+    settings::Settings,
+    slate::{About, Build, Slate},
+};
+use crate::{
+    gate::{GateBooks, OfferClaims},
+    mint,
+};
+
+/// Claims or units sent at a time: few enough that a script is over in a millisecond or two.
+const CHUNK: usize = 200;
+/// How soon a rebuild that came to nothing may be tried again.
+const RETRY: Duration = Duration::from_millis(100);
+/// A slate is not rebuilt on a doubt when it is younger than this.
+const DOUBT: Duration = Duration::from_secs(1);
+/// Offers remembered at a time.
+const MOST_OFFERS: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It is not there, or of another epoch.
+    Unready,
+    /// It refused what the ledger then gave.
+    Doubted,
+}
+
+/// How it stands with one offer on this node.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    building: bool,
+    not_before: Instant,
+    renew_at: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Rebuilds {
+    server: Arc<Server>,
+    epochs: Arc<Epochs>,
+    books: Arc<dyn GateBooks>,
+    settings: Settings,
+    with_bits: bool,
+    turns: Mutex<HashMap<OfferId, Turn>>,
+    at_once: Semaphore,
+}
+
+impl Rebuilds {
+    pub(super) fn new(
+        server: Arc<Server>,
+        epochs: Arc<Epochs>,
+        books: Arc<dyn GateBooks>,
+        settings: Settings,
+        with_bits: bool,
+    ) -> Self {
+        let at_once = Semaphore::new(settings.rebuilds_at_once);
+        Self { server, epochs, books, settings, with_bits, turns: Mutex::default(), at_once }
+    }
+
+    /// Builds the slate in the background, unless that is under way or was tried a moment ago.
+    pub(super) fn want(self: &Arc<Self>, offer: &OfferId, why: Why) {
+        let youngest = match why {
+            Why::Unready => Duration::ZERO,
+            Why::Doubted => DOUBT,
+        };
+        self.start(offer, youngest);
+    }
+
+    /// The slate was believed: is it time to renew it?
+    pub(super) fn used(self: &Arc<Self>, offer: &OfferId) {
+        if self.turn(offer, |turn| turn.renew_at) <= Instant::now() {
+            self.start(offer, self.settings.renew_every / 2);
+        }
+    }
+
+    fn start(self: &Arc<Self>, offer: &OfferId, youngest: Duration) {
+        let now = Instant::now();
+        let mine = self.turn(offer, |turn| {
+            let mine = !turn.building && turn.not_before <= now;
+            turn.building |= mine;
+            mine
+        });
+        if !mine {
+            return;
+        }
+        let (this, offer) = (Arc::clone(self), offer.clone());
+        tokio::spawn(async move {
+            let whole = matches!(this.build(&offer, youngest).await, Ok(true));
+            let now = Instant::now();
+            let pause = if whole { Duration::ZERO } else { RETRY };
+            let renew_at = now + this.settings.renew_every;
+            this.turn(&offer, |turn| *turn = Turn { building: false, not_before: now + pause, renew_at });
+        });
+    }
+
+    fn turn<T>(&self, offer: &OfferId, change: impl FnOnce(&mut Turn) -> T) -> T {
+        let mut turns = self.turns.lock();
+        if turns.len() >= MOST_OFFERS {
+            turns.retain(|_, turn| turn.building);
+        }
+        let now = Instant::now();
+        let renew_at = now + self.settings.renew_every;
+        change(turns.entry(offer.clone()).or_insert(Turn { building: false, not_before: now, renew_at }))
+    }
+
+    /// True when the slate is whole now.
+    async fn build(&self, offer: &OfferId, youngest: Duration) -> Result<bool, Aside> {
+        let Ok(_one_of_few) = self.at_once.acquire().await else { return Ok(false) };
+        let began = Instant::now();
+        let name = format!("{:032x}", mint::random_bits());
+        // The mark is read before the books: what is built is at least as new as it says.
+        let mark = self.epochs.mark(&self.server)?;
+        let build = Build { name: &name, mark: &mark };
+        let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
+        if !slate.begin(build, self.settings.rebuild_lease, youngest).await? {
+            return Ok(!youngest.is_zero());
+        }
+        let Ok(Some(claims)) = self.books.live_claims(offer).await else { return Ok(false) };
+        let whole = self.write(slate, build, claims).await?;
+        let outcome = if whole { "whole" } else { "overtaken" };
+        metrics::counter!("holdfast_gate_rebuilds_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("holdfast_gate_rebuild_seconds").record(began.elapsed().as_secs_f64());
+        Ok(whole)
+    }
+
+    async fn write(&self, slate: Slate<'_>, build: Build<'_>, books: OfferClaims) -> Result<bool, Aside> {
+        let OfferClaims { offer, blocked, claims } = books;
+        for some in claims.chunks(CHUNK) {
+            if !slate.load(build, some).await? {
+                return Ok(false);
+            }
+        }
+        let capacities: Vec<_> = match offer.inventory() {
+            Inventory::Stock(lines) => (0..).zip(lines.iter().map(|line| line.capacity)).collect(),
+            Inventory::Seats(_) | Inventory::Slots(_) => Vec::new(),
+        };
+        for some in capacities.chunks(CHUNK) {
+            if !slate.describe(build, some, &[]).await? {
+                return Ok(false);
+            }
+        }
+        for some in blocked.chunks(CHUNK) {
+            if !slate.describe(build, &[], some).await? {
+                return Ok(false);
+            }
+        }
+        let def = offer.def();
+        let about = About {
+            limit: def.limit_per_holder.unwrap_or(0),
+            opens_at: def.opens_at,
+            closes_at: def.closes_at,
+            capacity: if offer.kind() == Kind::Stock { 0 } else { offer.capacity(0) },
+        };
+        slate.finish(build, about, self.settings.slate_kept).await
+    }
+}

@@ -1,0 +1,407 @@
+//! One Redis as the gates see it: a single server, a Cluster, or the master that Sentinels name.
+//!
+//! Owns the connection, its timeouts and its breaker. Requests never connect: a keeper in the background does, looks
+//! at the server now and then, and notices when it is another one than before (a restart, a failover): whatever was
+//! remembered there is then of no value. A request gets an answer within the timeout, or an [`Aside`].
+//!
+//! A command that timed out may still be carried out later; every script of the gates is written for that.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use holdfast_domain::Moment;
+use parking_lot::RwLock;
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, FromRedisValue, RedisError, RedisResult,
+    ScriptInvocation, Value,
+    aio::MultiplexedConnection,
+    cluster::ClusterClientBuilder,
+    cluster_async::ClusterConnection,
+    cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo},
+    sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
+};
+use sha2::{Digest, Sha256};
+use tokio::{sync::Notify, task::AbortHandle};
+
+use super::{address::Address, breaker::Breaker, settings::Settings};
+use crate::clock::Clock;
+
+/// Why the gate did not judge. Bookings go on: the ledger is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// The breaker is open, or there is no connection.
+    OutOfReach,
+    TimedOut,
+    /// Redis answered with an error: read-only, out of memory, loading.
+    Failed,
+    /// The slate is not built, or not for this epoch.
+    Unready,
+    /// Nobody could say lately which epoch it is.
+    EpochUnknown,
+}
+
+impl Aside {
+    pub(super) const fn reason(self) -> &'static str {
+        match self {
+            Self::OutOfReach => "out_of_reach",
+            Self::TimedOut => "timed_out",
+            Self::Failed => "failed",
+            Self::Unready => "unready",
+            Self::EpochUnknown => "epoch_unknown",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Server {
+    shared: Arc<Shared>,
+    keeper: AbortHandle,
+}
+
+#[derive(Debug)]
+struct Shared {
+    link: RwLock<Option<Link>>,
+    /// Which life of which servers the connection leads to.
+    life: RwLock<Option<Arc<str>>>,
+    breaker: Breaker,
+    timeout: Duration,
+    /// The connection is gone: the keeper should not sleep on.
+    cut: Notify,
+}
+
+#[derive(Clone)]
+enum Link {
+    One(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::One(_) => "One",
+            Self::Cluster(_) => "Cluster",
+        })
+    }
+}
+
+impl Server {
+    /// Begins to keep a connection. Needs a Tokio runtime; needs no Redis yet.
+    pub(super) fn keep(address: Address, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
+        let shared = Arc::new(Shared {
+            link: RwLock::new(None),
+            life: RwLock::new(None),
+            breaker: Breaker::new(settings.failures_to_open, settings.trials, clock),
+            timeout: settings.timeout,
+            cut: Notify::new(),
+        });
+        let keeper = Keeper {
+            of: Arc::downgrade(&shared),
+            connector: Connector::new(address, settings),
+            every: settings.watch_every,
+            patience: settings.connect_timeout,
+        };
+        Self { shared, keeper: tokio::spawn(keeper.run()).abort_handle() }
+    }
+
+    pub(super) async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Aside> {
+        self.shared
+            .attempt(async |link| match link {
+                Link::One(one) => call.invoke_async(one).await,
+                Link::Cluster(cluster) => call.invoke_async(cluster).await,
+            })
+            .await
+    }
+
+    pub(super) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Aside> {
+        self.shared.attempt(async |link| link.query(command).await).await
+    }
+
+    /// Tells one life of the servers from another; `None` while nobody has seen them.
+    pub(super) fn life(&self) -> Option<Arc<str>> {
+        self.shared.life.read().clone()
+    }
+
+    pub(super) fn trouble_since(&self) -> Option<Moment> {
+        self.shared.breaker.trouble_since()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+impl Link {
+    async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
+        match self {
+            Self::One(one) => command.query_async(one).await,
+            Self::Cluster(cluster) => command.query_async(cluster).await,
+        }
+    }
+
+    /// What every master says of itself.
+    async fn introduce(&mut self) -> RedisResult<Value> {
+        let mut info = redis::cmd("INFO");
+        info.arg("server");
+        match self {
+            Self::One(one) => info.query_async(one).await,
+            Self::Cluster(cluster) => {
+                let everybody = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+                cluster.route_command(info, everybody).await
+            }
+        }
+    }
+}
+
+impl Shared {
+    async fn attempt<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
+        let link = self.link.read().clone();
+        let Some(mut link) = link else { return Err(Aside::OutOfReach) };
+        if !self.breaker.admits() {
+            return Err(Aside::OutOfReach);
+        }
+        match tokio::time::timeout(self.timeout, work(&mut link)).await {
+            Ok(Ok(answer)) => {
+                self.breaker.went_well();
+                Ok(answer)
+            }
+            Ok(Err(error)) => Err(self.failed(&error)),
+            Err(_) => {
+                self.breaker.went_wrong();
+                Err(Aside::TimedOut)
+            }
+        }
+    }
+
+    fn failed(&self, error: &RedisError) -> Aside {
+        if error.is_timeout() {
+            self.breaker.went_wrong();
+            return Aside::TimedOut;
+        }
+        if error.is_io_error() || error.is_connection_dropped() {
+            self.cut();
+            return Aside::OutOfReach;
+        }
+        tracing::debug!(%error, "Redis refused the gate's command");
+        self.breaker.went_wrong();
+        Aside::Failed
+    }
+
+    fn cut(&self) {
+        self.breaker.cut();
+        *self.link.write() = None;
+        self.cut.notify_one();
+    }
+}
+
+/// Connects, and looks at the servers now and then.
+struct Keeper {
+    of: Weak<Shared>,
+    connector: Connector,
+    every: Duration,
+    patience: Duration,
+}
+
+impl Keeper {
+    async fn run(mut self) {
+        let mut soon = self.every.min(Duration::from_millis(20));
+        while let Some(shared) = self.of.upgrade() {
+            let well = self.look_after(&shared).await;
+            // A server that is away is tried again soon, then less and less often, up to the usual pace.
+            soon = if well { self.every.min(Duration::from_millis(20)) } else { (soon * 2).min(self.every) };
+            let pause = if well { self.every } else { soon };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = shared.cut.notified(), if well => {}
+            }
+        }
+    }
+
+    async fn look_after(&mut self, shared: &Shared) -> bool {
+        if shared.link.read().is_none() {
+            match tokio::time::timeout(self.patience, self.connector.connect()).await {
+                Ok(Ok(link)) => *shared.link.write() = Some(link),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "the gate cannot connect to Redis");
+                    return false;
+                }
+                Err(_) => return false,
+            }
+        }
+        let link = shared.link.read().clone();
+        let Some(mut link) = link else { return false };
+        let patience = if shared.breaker.is_open() { self.patience } else { 2 * shared.timeout };
+        let seen = tokio::time::timeout(patience, look_at(&mut link)).await;
+        let moved = self.connector.has_moved().await;
+        match seen {
+            Ok(Ok(life)) if !moved => {
+                *shared.life.write() = Some(life);
+                shared.breaker.seen_well();
+                true
+            }
+            Ok(Ok(_)) => {
+                shared.cut();
+                false
+            }
+            // An answer, but not the one that was wanted: it can be read, perhaps, but not be written to.
+            Ok(Err(error))
+                if !error.is_io_error() && !error.is_connection_dropped() && !error.is_timeout() =>
+            {
+                shared.breaker.cut();
+                if self.connector.follows_a_name() {
+                    shared.cut();
+                }
+                false
+            }
+            Ok(Err(_)) => {
+                shared.cut();
+                false
+            }
+            Err(_) => {
+                shared.breaker.went_wrong();
+                false
+            }
+        }
+    }
+}
+
+/// Whether the servers can be written to, and which life they lead.
+async fn look_at(link: &mut Link) -> RedisResult<Arc<str>> {
+    let mut write = redis::cmd("SET");
+    write.arg("hf:gate:seen").arg(1).arg("PX").arg(10_000);
+    link.query::<Value>(&write).await?;
+    let mut lives = Vec::new();
+    run_ids(&link.introduce().await?, &mut lives);
+    lives.sort_unstable();
+    let digest = Sha256::digest(lives.concat());
+    Ok(digest[..6].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+}
+
+fn run_ids(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::BulkString(bytes) => run_ids_in(&String::from_utf8_lossy(bytes), found),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => run_ids_in(text, found),
+        Value::Array(all) => all.iter().for_each(|value| run_ids(value, found)),
+        Value::Map(pairs) => pairs.iter().for_each(|(_, value)| run_ids(value, found)),
+        _ => {}
+    }
+}
+
+fn run_ids_in(info: &str, found: &mut Vec<String>) {
+    found.extend(info.lines().filter_map(|line| line.strip_prefix("run_id:")).map(str::to_owned));
+}
+
+/// Finds the servers and connects to them.
+struct Connector {
+    address: Address,
+    config: AsyncConnectionConfig,
+    settings: Settings,
+    /// The Sentinels, once they were reached.
+    sentinel: Option<SentinelClient>,
+    /// Where the connection leads, for a master found by name.
+    master: Option<String>,
+    looks: u32,
+}
+
+impl Connector {
+    /// How many looks at the server from one question to the Sentinels to the next.
+    const LOOKS_A_QUESTION: u32 = 4;
+
+    fn new(address: Address, settings: &Settings) -> Self {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(settings.connect_timeout))
+            .set_response_timeout(Some(settings.connect_timeout));
+        Self { address, config, settings: settings.clone(), sentinel: None, master: None, looks: 0 }
+    }
+
+    fn follows_a_name(&self) -> bool {
+        matches!(self.address, Address::Sentinel { .. })
+    }
+
+    async fn connect(&mut self) -> RedisResult<Link> {
+        match self.address.clone() {
+            Address::Servers(servers) => self.to_servers(&servers).await,
+            Address::Sentinel { .. } => {
+                let client = self.named_master().await?;
+                self.master = Some(client.get_connection_info().addr().to_string());
+                self.to_one(&client).await
+            }
+        }
+    }
+
+    async fn to_one(&self, client: &Client) -> RedisResult<Link> {
+        client.get_multiplexed_async_connection_with_config(&self.config).await.map(Link::One)
+    }
+
+    /// One server, or a Cluster where the first that answers says so. Of several that are no Cluster only the first
+    /// is used: nodes that write to different servers would hide from each other what they release.
+    async fn to_servers(&self, servers: &[ConnectionInfo]) -> RedisResult<Link> {
+        let mut fault = None;
+        for (at, server) in servers.iter().enumerate() {
+            let found = async { self.to_one(&Client::open(server.clone())?).await }.await;
+            match found {
+                Ok(mut link) => {
+                    let mut info = redis::cmd("INFO");
+                    info.arg("cluster");
+                    let about: String = link.query(&info).await?;
+                    if about.contains("cluster_enabled:1") {
+                        return self.to_cluster(servers).await;
+                    }
+                    if at == 0 {
+                        return Ok(link);
+                    }
+                    break;
+                }
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        Err(fault.unwrap_or_else(|| {
+            RedisError::from((redis::ErrorKind::InvalidClientConfig, "no server is named"))
+        }))
+    }
+
+    async fn to_cluster(&self, servers: &[ConnectionInfo]) -> RedisResult<Link> {
+        let client = ClusterClientBuilder::new(servers.to_vec())
+            .connection_timeout(self.settings.connect_timeout)
+            .response_timeout(self.settings.connect_timeout)
+            .retries(1)
+            .build()?;
+        client.get_async_connection().await.map(Link::Cluster)
+    }
+
+    async fn named_master(&mut self) -> RedisResult<Client> {
+        let Address::Sentinel { sentinels, master, login } = &self.address else {
+            return Err(RedisError::from((redis::ErrorKind::InvalidClientConfig, "no Sentinel is named")));
+        };
+        let client = match &mut self.sentinel {
+            Some(client) => client,
+            none => {
+                let node = SentinelNodeConnectionInfo::default().set_redis_connection_info(login.clone());
+                let client = SentinelClient::build(
+                    sentinels.clone(),
+                    master.clone(),
+                    Some(node),
+                    SentinelServerType::Master,
+                )?;
+                none.insert(client)
+            }
+        };
+        client.async_get_client().await
+    }
+
+    /// Whether the Sentinels name another master than the one connected to.
+    async fn has_moved(&mut self) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        if !self.follows_a_name() || !self.looks.is_multiple_of(Self::LOOKS_A_QUESTION) {
+            return false;
+        }
+        let patience = self.settings.connect_timeout;
+        let named = tokio::time::timeout(patience, self.named_master()).await;
+        // Sentinels that cannot say keep nobody from a master that works.
+        let Ok(Ok(client)) = named else { return false };
+        self.master.as_ref() != Some(&client.get_connection_info().addr().to_string())
+    }
+}

@@ -1,0 +1,194 @@
+//! The slate: what every node has committed, chalked up in Redis, one slate an offer.
+//!
+//! Shared by the judges that count (`lua`, `decr`, `bitmap`): each brings its own question, the facts are the same.
+//! `slate.lua` states what is kept and the rule that makes it safe: only committed claims refuse, and facts may arrive
+//! twice, late or in any order.
+
+use std::{sync::LazyLock, time::Duration};
+
+use holdfast_domain::{HoldId, Moment, OfferId, UnitNo};
+use redis::{Script, ScriptInvocation};
+
+use super::server::{Aside, Server};
+use crate::gate::{
+    Claim,
+    wish::{Part, Wish},
+};
+
+/// A script of the slate: the common text, then its own.
+macro_rules! slate_script {
+    ($file:literal) => {
+        concat!(include_str!("slate.lua"), "\n", include_str!($file))
+    };
+}
+pub(super) const LUA: &str = slate_script!("../lua.lua");
+pub(super) const DECR: &str = slate_script!("../decr.lua");
+pub(super) const BITMAP: &str = slate_script!("../bitmap.lua");
+
+static KEEP: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("keep.lua")));
+static END: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("end.lua")));
+static GIVE_BACK: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("give_back.lua")));
+static BEGIN: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("begin.lua")));
+static DESCRIBE: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("describe.lua")));
+static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("finish.lua")));
+
+/// Further off than any moment, and still a whole number to Lua.
+const EVER_MS: i64 = 1 << 53;
+
+/// The slate of one offer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slate<'a> {
+    pub(super) server: &'a Server,
+    pub(super) offer: &'a OfferId,
+    pub(super) with_bits: bool,
+}
+
+/// What is asked of a judge, beside the wish itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) judge: &'a Script,
+    pub(super) mark: &'a str,
+    pub(super) now: Moment,
+    pub(super) pass_live: Duration,
+}
+
+/// One rebuild, by its own name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Build<'a> {
+    pub(super) name: &'a str,
+    pub(super) mark: &'a str,
+}
+
+/// What a whole slate says of its offer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct About {
+    pub(super) limit: u32,
+    pub(super) opens_at: Option<Moment>,
+    pub(super) closes_at: Option<Moment>,
+    pub(super) capacity: u32,
+}
+
+impl Slate<'_> {
+    fn key(&self, of: &str) -> String {
+        format!("hf:{{{}}}:{of}", self.offer)
+    }
+
+    fn call<'s>(&self, script: &'s Script) -> ScriptInvocation<'s> {
+        let mut call = script.prepare_invoke();
+        ["slate", "due", "gone", "passing"].iter().for_each(|of| {
+            call.key(self.key(of));
+        });
+        call.arg(u8::from(self.with_bits));
+        call
+    }
+
+    /// What the judge says, in numbers; see `slate.lua`.
+    pub(super) async fn ask(
+        &self,
+        question: Question<'_>,
+        wish: &Wish,
+        part: &Part,
+    ) -> Result<Vec<i64>, Aside> {
+        let Question { judge, mark, now, pass_live } = question;
+        let mut call = self.call(judge);
+        call.arg(mark).arg(now.ms()).arg(pass_live.as_millis() as u64);
+        let units: Vec<_> = part.units().collect();
+        arg_claim(&mut call, wish.hold, wish.holder.as_str(), None, part.stake, &units);
+        self.server.invoke(&call).await
+    }
+
+    /// Chalks up a committed claim.
+    pub(super) async fn keep(&self, claim: &Claim) -> Result<(), Aside> {
+        self.write(&KEEP, "", std::slice::from_ref(claim)).await.map(drop)
+    }
+
+    /// The same for what a rebuild read. False when another build has begun meanwhile.
+    pub(super) async fn load(&self, build: Build<'_>, claims: &[Claim]) -> Result<bool, Aside> {
+        self.write(&KEEP, build.name, claims).await
+    }
+
+    async fn write(&self, script: &Script, build: &str, claims: &[Claim]) -> Result<bool, Aside> {
+        let mut call = self.call(script);
+        call.arg(build);
+        for Claim { hold, holder, units, stake, until } in claims {
+            arg_claim(&mut call, *hold, holder.as_str(), *until, *stake, units);
+        }
+        self.server.invoke(&call).await
+    }
+
+    /// Wipes out a claim that has ended.
+    pub(super) async fn end(&self, hold: HoldId, remembered: Duration) -> Result<(), Aside> {
+        let mut call = self.call(&END);
+        call.arg(remembered.as_millis() as u64).arg(hold.to_string());
+        self.server.invoke(&call).await
+    }
+
+    pub(super) async fn give_back(&self, hold: HoldId) -> Result<(), Aside> {
+        let mut call = self.call(&GIVE_BACK);
+        call.arg(hold.to_string());
+        self.server.invoke(&call).await
+    }
+
+    /// What the slate says of the offer itself is no longer so: it must be built anew, and a build under way is void.
+    pub(super) async fn forget(&self) -> Result<(), Aside> {
+        let mut forget = redis::cmd("HDEL");
+        forget.arg(self.key("slate")).arg("mark").arg("build");
+        self.server.run(&forget).await
+    }
+
+    /// Wipes the slate and takes the lease for building it. False when somebody else builds, or has just built, it.
+    pub(super) async fn begin(
+        &self,
+        build: Build<'_>,
+        lease: Duration,
+        youngest: Duration,
+    ) -> Result<bool, Aside> {
+        let mut call = self.call(&BEGIN);
+        call.key(self.key("lease"));
+        call.arg(build.name).arg(lease.as_millis() as u64).arg(build.mark).arg(youngest.as_millis() as u64);
+        self.server.invoke(&call).await
+    }
+
+    pub(super) async fn describe(
+        &self,
+        build: Build<'_>,
+        capacities: &[(UnitNo, u32)],
+        blocked: &[UnitNo],
+    ) -> Result<bool, Aside> {
+        let mut call = self.call(&DESCRIBE);
+        call.arg(build.name);
+        capacities.iter().for_each(|&(unit, capacity)| {
+            call.arg(unit).arg(capacity);
+        });
+        blocked.iter().for_each(|&unit| {
+            call.arg(unit).arg("b");
+        });
+        self.server.invoke(&call).await
+    }
+
+    /// From here on the slate may be believed. False when this build was overtaken.
+    pub(super) async fn finish(&self, build: Build<'_>, about: About, kept: Duration) -> Result<bool, Aside> {
+        let mut call = self.call(&FINISH);
+        call.key(self.key("lease"));
+        call.arg(build.name).arg(build.mark).arg(kept.as_millis() as u64).arg(about.limit);
+        call.arg(about.opens_at.map_or(-EVER_MS, Moment::ms))
+            .arg(about.closes_at.map_or(EVER_MS, Moment::ms));
+        call.arg(about.capacity);
+        self.server.invoke(&call).await
+    }
+}
+
+/// A claim as `claim_at` in `slate.lua` reads it.
+fn arg_claim(
+    call: &mut ScriptInvocation<'_>,
+    hold: HoldId,
+    holder: &str,
+    until: Option<Moment>,
+    stake: u64,
+    units: &[(UnitNo, u32)],
+) {
+    call.arg(hold.to_string()).arg(holder).arg(until.map_or(0, Moment::ms)).arg(stake).arg(units.len());
+    for (unit, qty) in units {
+        call.arg(*unit).arg(*qty);
+    }
+}

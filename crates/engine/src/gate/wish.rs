@@ -1,0 +1,120 @@
+//! What a request wants, in the terms of a gate: numbers of units and quantities, offer by offer.
+//!
+//! A gate judges only what it understands whole. A request that no state of the sale could make right, an unknown name
+//! or a wrong shape, has no wish: the ledger words that refusal.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use holdfast_domain::{Ask, HoldId, HolderId, Kind, Line, Offer, OfferId, Pick, UnitNo, decide::named_line};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::ledger::Ledger;
+
+/// Offers remembered at a time; a shop with more asks more often.
+const MOST_OFFERS: usize = 4096;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) hold: HoldId,
+    pub(crate) holder: HolderId,
+    /// By offer, in the order in which the request names them.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// What is wanted of one offer.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) offer: Arc<Offer>,
+    /// None where the request leaves some of the choice to us: its seats are judged together, by the ledger.
+    pub(crate) lines: Vec<Line>,
+    /// What it adds to the holder's stake.
+    pub(crate) stake: u64,
+}
+
+impl Part {
+    pub(crate) fn id(&self) -> &OfferId {
+        self.offer.id()
+    }
+
+    pub(crate) fn units(&self) -> impl Iterator<Item = (UnitNo, u32)> {
+        self.lines.iter().flat_map(|line| line.units().map(|unit| (unit, line.qty)))
+    }
+}
+
+impl Wish {
+    fn new(hold: HoldId, holder: HolderId, asks: &[Ask], offers: &[Arc<Offer>]) -> Option<Self> {
+        let mut wish = Self { hold, holder, parts: Vec::new() };
+        let currency = offers.first()?.currency();
+        let open_choice = asks.iter().any(|ask| matches!(ask.pick, Pick::Best { .. }));
+        for (ask, offer) in asks.iter().zip(offers) {
+            let line = named_line(offer, ask).ok()?;
+            let qty = line.as_ref().map_or_else(|| best_qty(ask), |line| line.qty);
+            let seat_by_number = offer.kind() == Kind::Seats && line.is_some();
+            if qty == 0 || (seat_by_number && qty != 1) || offer.currency() != currency {
+                return None;
+            }
+            let part = wish.part(offer);
+            part.stake += u64::from(qty);
+            part.lines.extend(line.filter(|_| !open_choice));
+        }
+        let twice = |part: &Part| {
+            let pairs = part.lines.iter().enumerate();
+            pairs.clone().any(|(at, line)| part.lines[..at].iter().any(|other| other.overlaps(line)))
+        };
+        if wish.parts.iter().any(twice) { None } else { Some(wish) }
+    }
+
+    fn part(&mut self, offer: &Arc<Offer>) -> &mut Part {
+        let at = self.parts.iter().position(|part| part.id() == offer.id()).unwrap_or_else(|| {
+            self.parts.push(Part { offer: Arc::clone(offer), lines: Vec::new(), stake: 0 });
+            self.parts.len() - 1
+        });
+        &mut self.parts[at]
+    }
+}
+
+fn best_qty(ask: &Ask) -> u32 {
+    match ask.pick {
+        Pick::Best { qty, .. } => qty,
+        _ => 0,
+    }
+}
+
+/// Reads wishes, remembering the shape of offers for a moment: units never change their numbers.
+#[derive(Debug)]
+pub(crate) struct Wishes {
+    ledger: Arc<dyn Ledger>,
+    believed: Duration,
+    offers: Mutex<HashMap<OfferId, (Arc<Offer>, Instant)>>,
+}
+
+impl Wishes {
+    pub(crate) fn new(ledger: Arc<dyn Ledger>, believed: Duration) -> Self {
+        Self { ledger, believed, offers: Mutex::default() }
+    }
+
+    pub(crate) async fn read(&self, hold: HoldId, holder: &HolderId, asks: &[Ask]) -> Option<Wish> {
+        let mut offers = Vec::with_capacity(asks.len());
+        for ask in asks {
+            offers.push(self.offer(&ask.offer).await?);
+        }
+        Wish::new(hold, holder.clone(), asks, &offers)
+    }
+
+    pub(crate) async fn offer(&self, id: &OfferId) -> Option<Arc<Offer>> {
+        let fresh = |at: &Instant| at.elapsed() < self.believed;
+        let known =
+            self.offers.lock().get(id).filter(|(_, at)| fresh(at)).map(|(offer, _)| Arc::clone(offer));
+        if known.is_some() {
+            return known;
+        }
+        let offer = self.ledger.offer(id).await.ok()??.offer;
+        let mut offers = self.offers.lock();
+        if offers.len() >= MOST_OFFERS {
+            offers.clear();
+        }
+        offers.insert(id.clone(), (Arc::clone(&offer), Instant::now()));
+        Some(offer)
+    }
+}
