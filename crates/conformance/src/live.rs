@@ -18,6 +18,7 @@ use holdfast_engine::{
         embedded::{self, EmbeddedLedger, Storage},
         postgres::{self, PostgresLedger, Time},
     },
+    strategy::Claiming,
 };
 use tokio::runtime::Runtime;
 
@@ -51,8 +52,8 @@ impl Live {
     }
 
     /// On a database of its own: two subjects on one would see each other's offers.
-    pub fn postgres(url: String, now: Moment) -> Self {
-        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, runtime, clock)))
+    pub fn postgres(url: String, claiming: Claiming, now: Moment) -> Self {
+        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, runtime, clock)))
     }
 
     fn open(now: Moment, open: Open) -> Self {
@@ -93,11 +94,13 @@ fn open_embedded(storage: &Storage, clock: &Arc<ManualClock>) -> Result<Box<dyn 
 
 fn open_postgres(
     url: &str,
+    claiming: Claiming,
     runtime: &Runtime,
     clock: &Arc<ManualClock>,
 ) -> Result<Box<dyn Ledger>, LedgerError> {
     let mut settings = postgres::Settings::new(url, render());
     settings.time = Time::Given(Arc::clone(clock) as _);
+    settings.claiming = claiming;
     settings.limits.tidy_every = None;
     settings.connecting.connections = 4;
     settings.connecting.urgent_connections = 2;

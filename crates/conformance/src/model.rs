@@ -4,7 +4,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use holdfast_domain::{BookingId, Decision, Entry, HoldId, Kind, Moment, OfferId, State, apply, decide};
+use holdfast_domain::{
+    BookingId, Decision, Entry, Event, HoldId, Kind, Line, Moment, OfferId, State, Version, apply, apply_as,
+    decide,
+};
 use holdfast_engine::ledger::{
     Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Render, Reply, Snapshot,
     SnapshotUnits,
@@ -21,6 +24,16 @@ pub struct Model {
     journal: Vec<Entry>,
     answers: HashMap<(String, String), ([u8; 32], Answer)>,
     render: Render,
+    numbering: Numbering,
+}
+
+/// How entries are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbering {
+    /// One after another.
+    Journal,
+    /// One more than any of the offers it touches had: all that books kept offer by offer can know.
+    Offers,
 }
 
 impl std::fmt::Debug for Model {
@@ -31,7 +44,12 @@ impl std::fmt::Debug for Model {
 
 impl Model {
     pub fn at(now: Moment) -> Self {
-        Self { state: State::default(), now, journal: Vec::new(), answers: HashMap::new(), render: render() }
+        Self::numbered(Numbering::Journal, now)
+    }
+
+    pub fn numbered(numbering: Numbering, now: Moment) -> Self {
+        let (state, journal, answers) = Default::default();
+        Self { state, now, journal, answers, render: render(), numbering }
     }
 
     pub fn state(&self) -> &State {
@@ -52,12 +70,39 @@ impl Model {
 
     fn write(&mut self, ask: &Asked, decision: &Decision) {
         for event in &decision.events {
-            apply(&mut self.state, event, self.now);
+            match self.numbering {
+                Numbering::Journal => apply(&mut self.state, event, self.now),
+                Numbering::Offers => {
+                    let version = next_of_its_offers(&self.state, event);
+                    apply_as(&mut self.state, event, self.now, version);
+                }
+            }
             let seq = self.state.version().0;
             let (actor, event) = (ask.actor.clone(), event.clone());
             self.journal.push(Entry { seq, at: self.now, actor, event });
         }
     }
+}
+
+fn next_of_its_offers(state: &State, event: &Event) -> Version {
+    let of_lines = |lines: &[Line]| lines.iter().map(|line| line.offer.clone()).collect();
+    let of_hold = |id| state.hold(id, Moment::MIN).map(|hold| of_lines(&hold.lines)).unwrap_or_default();
+    let offers: Vec<OfferId> = match event {
+        Event::OfferCreated { offer } => vec![offer.id().clone()],
+        Event::OfferAmended { offer, .. }
+        | Event::UnitsBlocked { offer, .. }
+        | Event::UnitsUnblocked { offer, .. } => vec![offer.clone()],
+        Event::HoldPlaced(placed) => of_lines(&placed.lines),
+        Event::HoldExtended { hold, .. }
+        | Event::HoldReleased { hold }
+        | Event::HoldExpired { hold }
+        | Event::BookingConfirmed { hold, .. } => of_hold(*hold),
+        Event::BookingCancelled { booking } => {
+            state.booking(*booking).map(|booking| of_lines(&booking.lines)).unwrap_or_default()
+        }
+    };
+    let newest = offers.iter().filter_map(|id| state.offer(id)).map(|offer| offer.version().0).max();
+    Version(1 + newest.unwrap_or_default())
 }
 
 impl Subject for Model {
@@ -119,7 +164,8 @@ impl Subject for Model {
     /// What a journal is for: the state is thrown away and folded anew.
     fn restart(&mut self) -> Result<(), LedgerError> {
         let mut folded = State::default();
-        self.journal.iter().for_each(|entry| apply(&mut folded, &entry.event, entry.at));
+        let fold = |entry: &Entry| apply_as(&mut folded, &entry.event, entry.at, Version(entry.seq));
+        self.journal.iter().for_each(fold);
         self.state = folded;
         Ok(())
     }

@@ -9,12 +9,20 @@ mod moves;
 use std::collections::BTreeMap;
 
 use holdfast_domain::{BookingId, HoldId, OfferId, invariants};
-use holdfast_engine::ledger::{LedgerError, Outcome, Reply, embedded::Storage};
+use holdfast_engine::{
+    ledger::{LedgerError, Outcome, Reply, embedded::Storage},
+    strategy::Claiming,
+};
 
 pub use moves::{Move, a_move};
 use moves::{Scope, offer_ids};
 
-use crate::{live::Live, model::Model, story_start, subject::Subject};
+use crate::{
+    live::Live,
+    model::{Model, Numbering},
+    story_start,
+    subject::Subject,
+};
 
 /// The model and a ledger that have been told the same things.
 #[derive(Debug)]
@@ -56,8 +64,17 @@ impl Pair {
     /// A pair that must be told apart: the ledger's clock is that much ahead.
     pub fn apart(storage: Storage, ahead_ms: i64) -> Self {
         let start = story_start();
-        let ledger = Live::embedded(storage, start.plus_ms(ahead_ms));
-        Self { model: Model::at(start), ledger, sequences: 0, minted: 0, seen: Answers::new() }
+        Self::of(Model::at(start), Live::embedded(storage, start.plus_ms(ahead_ms)))
+    }
+
+    /// The model beside PostgreSQL, on a database of its own.
+    pub fn postgres(url: String, claiming: Claiming) -> Self {
+        let start = story_start();
+        Self::of(Model::numbered(Numbering::Offers, start), Live::postgres(url, claiming, start))
+    }
+
+    fn of(model: Model, ledger: Live) -> Self {
+        Self { model, ledger, sequences: 0, minted: 0, seen: Answers::new() }
     }
 
     pub fn seen(&self) -> &Answers {
@@ -141,10 +158,9 @@ impl Pair {
 
     /// The ledger's journal, in words, is what the model wrote down.
     pub fn compare_journals(&mut self) -> Result<(), Difference> {
-        let expected: Vec<_> =
-            self.model.entries().iter().map(|entry| (entry.seq, entry.event.kind())).collect();
+        let expected: Vec<_> = self.model.entries().iter().map(|entry| entry.event.kind()).collect();
         let records = self.ledger.records().map_err(failed)?;
-        let found: Vec<_> = records.iter().map(|record| (record.seq, record.kind.as_str())).collect();
+        let found: Vec<_> = records.iter().map(|record| record.kind.as_str()).collect();
         same("the journal", &expected, &found)
     }
 }

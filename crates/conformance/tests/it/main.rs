@@ -2,6 +2,7 @@
 
 mod crashes;
 mod histories;
+mod postgres;
 mod seeded_bugs;
 mod sequences;
 mod size;

@@ -74,7 +74,12 @@ fn must_have_seen_everything(seen: &Answers) {
     assert!(missing.is_empty(), "proves nothing about {missing:?}: {seen:?}");
 }
 
-fn run(seed: u64, cases: u64, with_restarts: bool, fresh: impl Fn() -> Pair) -> Result<Answers, String> {
+pub(crate) fn run(
+    seed: u64,
+    cases: u64,
+    with_restarts: bool,
+    fresh: impl Fn() -> Pair,
+) -> Result<Answers, String> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);

@@ -11,9 +11,8 @@ use holdfast_conformance::{
 };
 use holdfast_domain::Moment;
 use holdfast_engine::ledger::embedded::Storage;
-use holdfast_rigs::Postgres;
 
-const START: Moment = story_start();
+pub(crate) const START: Moment = story_start();
 
 fn every_story() -> Vec<Story> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("stories");
@@ -24,7 +23,7 @@ fn every_story() -> Vec<Story> {
 }
 
 /// All stories are told before any failure is reported, so that one look shows all of them.
-fn tell_all(mut subject: impl FnMut() -> Box<dyn Subject>) {
+pub(crate) fn tell_all(mut subject: impl FnMut() -> Box<dyn Subject>) {
     let told = every_story();
     let failed: Vec<_> = told.iter().filter_map(|story| story.run(subject().as_mut()).err()).collect();
     let report: String = failed.iter().map(|fault| format!("\n{fault}")).collect();
@@ -43,17 +42,6 @@ fn the_embedded_ledger_tells_every_story() {
     tell_all(|| {
         told += 1;
         Box::new(Live::embedded(Storage::Dir(folder.path().join(told.to_string())), START))
-    });
-}
-
-#[test]
-fn postgresql_tells_every_story() {
-    let server = Postgres::start().expect("a private PostgreSQL");
-    let mut told = 0;
-    tell_all(|| {
-        told += 1;
-        let url = server.create_database(&format!("story{told}")).expect("a database");
-        Box::new(Live::postgres(url, START))
     });
 }
 

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_domain::{Actor, Command, Decision, Event, Moment, OfferId, State, decide};
+use holdfast_domain::{Actor, Command, Decision, Event, Moment, OfferId, State, Version, decide};
 use tokio_postgres::types::Type;
 
 use super::{
@@ -110,20 +110,13 @@ pub(super) async fn settle(
     let keys: Vec<Option<Digested>> =
         requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
     let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
-    let names: Vec<&str> = offers.iter().map(OfferId::as_str).collect();
-    // Read after the locks are held, in statements of their own: what a statement sees was settled when it began.
-    let named: super::session::Args<'_> = &[&names];
-    let (versions, clock, given) = tokio::try_join!(
-        session.rows(&VERSIONS, named),
-        session.rows(&CLOCK, &[]),
-        Given::find(&session, &wanted),
-    )?;
+    let (versions, clock, given) = versions_clock_and_answers(&session, &offers, &wanted).await?;
     let mut copy = books.writable().await?;
-    if versions.iter().any(|row| copy.version_of(row.get(0)) != super::rows::version(row, 1)) {
+    if versions.iter().any(|(offer, version)| copy.version_of(offer) != *version) {
         let unseen = Replica::unseen(&session, copy.horizon()).await?;
         books.follow_with(&mut copy, &unseen)?;
     }
-    let now = copy.hear(books.time.of(Moment::from_ms(clock[0].get(0))));
+    let now = copy.hear(books.time.of(clock));
     let mut batch = Batch {
         books,
         locked: &offers,
@@ -158,6 +151,25 @@ pub(super) async fn settle(
             Err(trouble)
         }
     }
+}
+
+/// Read after the locks are held, in statements of their own: what a statement sees was settled when it began, and
+/// the clock is read after the waiting is over.
+pub(super) async fn versions_clock_and_answers(
+    session: &Session,
+    offers: &BTreeSet<OfferId>,
+    keys: &[Digested],
+) -> Result<(Vec<(String, Version)>, Moment, Given), Trouble> {
+    let names: Vec<&str> = offers.iter().map(OfferId::as_str).collect();
+    let named: super::session::Args<'_> = &[&names];
+    let (versions, clock, given) = tokio::try_join!(
+        session.rows(&VERSIONS, named),
+        session.rows(&CLOCK, &[]),
+        Given::find(session, keys),
+    )?;
+    let versions = versions.iter().map(|row| (row.get(0), super::rows::version(row, 1))).collect();
+    let clock = clock.first().ok_or_else(|| Trouble::Down("PostgreSQL tells no time".into()))?;
+    Ok((versions, Moment::from_ms(clock.get(0)), given))
 }
 
 async fn lock(

@@ -50,18 +50,31 @@ pub(super) struct OfferChange {
     pub(super) definition: Option<Arc<Offer>>,
 }
 
-/// A journal entry ready to be written.
+/// A journal entry about to be written.
 #[derive(Debug)]
 pub(super) struct EntryRow {
     pub(super) at: Moment,
-    pub(super) actor: String,
-    pub(super) kind: &'static str,
+    pub(super) actor: Actor,
+    pub(super) event: Event,
     pub(super) offers: Vec<OfferId>,
-    pub(super) before: Vec<i64>,
+    /// The version that each of the offers had before.
+    pub(super) before: Vec<Version>,
     pub(super) version: Version,
     pub(super) hold: Option<HoldId>,
     pub(super) booking: Option<BookingId>,
-    pub(super) bytes: Vec<u8>,
+}
+
+impl EntryRow {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(96);
+        codec::encode_entry(&mut bytes, self.version.0, self.at, &self.actor, &self.event);
+        bytes
+    }
+}
+
+/// The number of an entry: one more than any of its offers had.
+fn number(before: &[Version]) -> Version {
+    Version(1 + before.iter().map(|version| version.0).max().unwrap_or_default())
 }
 
 #[derive(Debug, Default)]
@@ -85,12 +98,12 @@ impl Effects {
     pub(super) fn add(&mut self, state: &State, event: &Event, actor: &Actor, at: Moment) -> Version {
         let offers = self.offers_touched(state, event);
         let before: Vec<Version> = offers.iter().map(|offer| self.version_of(state, offer)).collect();
-        let version = Version(1 + before.iter().map(|version| version.0).max().unwrap_or_default());
+        let version = number(&before);
         for offer in &offers {
             self.touch(offer, version, at);
         }
         self.follow(state, event, at, version);
-        self.enter(event, actor, at, version, offers, &before);
+        self.enter(event, actor, at, offers, before);
         version
     }
 
@@ -275,12 +288,9 @@ impl Effects {
         event: &Event,
         actor: &Actor,
         at: Moment,
-        version: Version,
         offers: Vec<OfferId>,
-        before: &[Version],
+        before: Vec<Version>,
     ) {
-        let mut bytes = Vec::with_capacity(96);
-        codec::encode_entry(&mut bytes, version.0, at, actor, event);
         let (hold, booking) = match event {
             Event::HoldPlaced(placed) => (Some(placed.hold), None),
             Event::HoldExtended { hold, .. } | Event::HoldReleased { hold } | Event::HoldExpired { hold } => {
@@ -288,31 +298,42 @@ impl Effects {
             }
             Event::BookingConfirmed { booking, hold } => (Some(*hold), Some(*booking)),
             Event::BookingCancelled { booking } => {
-                (self.bookings.get(booking).map(|of| of.hold), Some(*booking))
+                (self.bookings.get(booking).map(|booking| booking.hold), Some(*booking))
             }
             _ => (None, None),
         };
-        self.entries.push(EntryRow {
-            at,
-            actor: actor.to_string(),
-            kind: event.kind(),
-            offers,
-            before: before.iter().map(|version| version.0 as i64).collect(),
-            version,
-            hold,
-            booking,
-            bytes,
-        });
+        let version = number(&before);
+        let (event, actor) = (event.clone(), actor.clone());
+        self.entries.push(EntryRow { at, actor, event, offers, before, version, hold, booking });
+    }
+
+    /// Numbers the entries anew, the offers being at these versions: for those who learn them last.
+    pub(super) fn renumber(&mut self, mut versions: BTreeMap<OfferId, Version>) {
+        for entry in &mut self.entries {
+            let known = |offer| versions.get(offer).copied().unwrap_or_default();
+            entry.before = entry.offers.iter().map(known).collect();
+            entry.version = number(&entry.before);
+            for offer in &entry.offers {
+                versions.insert(offer.clone(), entry.version);
+                if let Some(change) = self.offers.get_mut(offer) {
+                    change.version = entry.version;
+                }
+            }
+            let changed = entry.hold.and_then(|hold| self.holds.get_mut(&hold));
+            if let Some(hold) = changed.filter(|_| !matches!(entry.event, Event::BookingCancelled { .. })) {
+                hold.version = entry.version;
+            }
+            if let Some(booking) = entry.booking.and_then(|booking| self.bookings.get_mut(&booking)) {
+                booking.version = entry.version;
+            }
+        }
     }
 
     /// The holds whose rows existed before: those that must be locked before anybody decides about them.
     pub(super) fn older_holds(&self) -> BTreeSet<(OfferId, HoldId)> {
-        let placed: BTreeSet<HoldId> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.kind == "hold_placed")
-            .filter_map(|entry| entry.hold)
-            .collect();
+        let is_placing = |entry: &&EntryRow| matches!(entry.event, Event::HoldPlaced(_));
+        let placed: BTreeSet<HoldId> =
+            self.entries.iter().filter(is_placing).filter_map(|entry| entry.hold).collect();
         let older = self.holds.values().filter(|hold| !placed.contains(&hold.id));
         older.map(|hold| (super::rows::home(&hold.lines).clone(), hold.id)).collect()
     }

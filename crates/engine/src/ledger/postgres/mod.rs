@@ -14,6 +14,7 @@
 
 mod answers;
 mod batch;
+mod claims;
 mod effects;
 mod feed;
 pub mod keys;
@@ -38,6 +39,7 @@ use tokio::{
 
 use self::{
     batch::{Patience, Settled},
+    claims::{Claim, Queues},
     effects::Chain,
     feed::Feed,
     lanes::Lanes,
@@ -99,6 +101,10 @@ pub struct Limits {
     pub queue: usize,
     /// How often a transaction that lost a race is tried before the caller hears "overloaded".
     pub attempts: u32,
+    /// Of the `queue` strategy: how many of one offer's requests are in the database at once …
+    pub workers_per_offer: usize,
+    /// … and how many may be in its line.
+    pub queue_per_offer: usize,
     /// How often the journal is followed when nobody asks.
     pub follow_every: Duration,
     /// How old the copy may be when PostgreSQL is out of reach and somebody only wants to look.
@@ -123,7 +129,9 @@ impl Default for Limits {
             max_batch: 512,
             batches: 2,
             queue: 8192,
-            attempts: 5,
+            attempts: 10,
+            workers_per_offer: 4,
+            queue_per_offer: 1024,
             follow_every: Duration::from_millis(100),
             max_read_age: Duration::from_secs(5),
             read_patience: Duration::from_secs(2),
@@ -286,13 +294,16 @@ impl Books {
 pub struct PostgresLedger {
     books: Arc<Books>,
     lanes: Lanes,
+    /// How units are come by one by one; `None` where batches do it.
+    claim: Option<Arc<dyn Claim>>,
+    queues: Option<Queues>,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl PostgresLedger {
     /// Brings the schema up to date, loads the copy and begins to serve.
     pub async fn open(settings: Settings) -> Result<Self, LedgerError> {
-        let Settings { connecting, claiming: _, time, render, limits } = settings;
+        let Settings { connecting, claiming, time, render, limits } = settings;
         let sessions = Sessions::new(&connecting)?;
         schema::migrate(&sessions).await?;
         let (feed, questions) = Feed::new(limits.queue);
@@ -316,7 +327,9 @@ impl PostgresLedger {
             tasks.push(tokio::spawn(lanes::work(Arc::clone(&books), Arc::clone(&waiting), limits.max_batch)));
         }
         tasks.push(tokio::spawn(upkeep::run(Arc::clone(&books))));
-        Ok(Self { books, lanes, tasks })
+        let queues = (claiming == Claiming::Queue)
+            .then(|| Queues::new(books.limits.workers_per_offer, books.limits.queue_per_offer));
+        Ok(Self { books, lanes, claim: claims::by(claiming), queues, tasks })
     }
 
     /// A read that shows everything that was committed when it began.
@@ -350,7 +363,16 @@ pub async fn migrate(connecting: &Connecting) -> Result<Vec<String>, LedgerError
 #[async_trait]
 impl Ledger for PostgresLedger {
     async fn execute(&self, request: Request) -> Result<Reply, LedgerError> {
-        self.lanes.submit(request).await
+        match &self.claim {
+            Some(claim) if claims::is_by_unit(&request.command) => {
+                let work = claims::execute(&self.books, &**claim, &request);
+                match &self.queues {
+                    Some(queues) => queues.serve(&request, work).await,
+                    None => work.await,
+                }
+            }
+            _ => self.lanes.submit(request).await,
+        }
     }
 
     async fn offer(&self, id: &OfferId) -> Result<Option<OfferView>, LedgerError> {

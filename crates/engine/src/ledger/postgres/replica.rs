@@ -211,6 +211,10 @@ impl Replica {
         self.now
     }
 
+    pub(super) const fn last_heard(&self) -> Moment {
+        self.now
+    }
+
     /// About what time it is, for a first look; the last look asks PostgreSQL.
     pub(super) fn about_now(&self, time: &Time) -> Moment {
         match time {

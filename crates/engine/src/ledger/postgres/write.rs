@@ -207,7 +207,7 @@ pub(super) async fn commit(
     now: Moment,
     done: Done,
 ) -> Result<Chain, Trouble> {
-    let (chain_after, links, hashes) = link(effects, chain);
+    let (chain_after, linked) = link(effects, chain);
     offers(session, effects).await?;
     if !done.claims {
         // Before new ones are inserted: a seat changes hands within one transaction.
@@ -223,7 +223,7 @@ pub(super) async fn commit(
         holds(session, effects),
         bookings(session, effects),
         answers(session, kept, now),
-        entries(session, effects, chain.id, &links, &hashes),
+        entries(session, effects, chain.id, &linked),
         update_offers(session, effects),
     );
     written?;
@@ -232,14 +232,24 @@ pub(super) async fn commit(
     Ok(chain_after)
 }
 
-fn link(effects: &Effects, chain: Chain) -> (Chain, Vec<i64>, Vec<Vec<u8>>) {
-    let (mut at, mut links, mut hashes) = (chain, Vec::new(), Vec::new());
+/// The entries as the chain has them.
+#[derive(Debug, Default)]
+struct Linked {
+    links: Vec<i64>,
+    bytes: Vec<Vec<u8>>,
+    hashes: Vec<Vec<u8>>,
+}
+
+fn link(effects: &Effects, chain: Chain) -> (Chain, Linked) {
+    let (mut at, mut linked) = (chain, Linked::default());
     for entry in &effects.entries {
-        at = at.then(&entry.bytes);
-        links.push(at.link);
-        hashes.push(at.hash.to_vec());
+        let bytes = entry.bytes();
+        at = at.then(&bytes);
+        linked.links.push(at.link);
+        linked.hashes.push(at.hash.to_vec());
+        linked.bytes.push(bytes);
     }
-    (at, links, hashes)
+    (at, linked)
 }
 
 async fn offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
@@ -440,33 +450,28 @@ async fn answers(session: &Session, kept: &[Kept], now: Moment) -> Result<(), Tr
     session.change(&INSERT_ANSWERS, &[&keys, &fingerprints, &statuses, &bodies, &now.ms()]).await.map(drop)
 }
 
-async fn entries(
-    session: &Session,
-    effects: &Effects,
-    chain: i64,
-    links: &[i64],
-    hashes: &[Vec<u8>],
-) -> Result<(), Trouble> {
+async fn entries(session: &Session, effects: &Effects, chain: i64, linked: &Linked) -> Result<(), Trouble> {
     if effects.is_empty() {
         return Ok(());
     }
     let of = &effects.entries;
     let at: Vec<_> = of.iter().map(|entry| entry.at.ms()).collect();
-    let actors: Vec<_> = of.iter().map(|entry| entry.actor.as_str()).collect();
-    let kinds: Vec<_> = of.iter().map(|entry| entry.kind).collect();
+    let actors: Vec<_> = of.iter().map(|entry| entry.actor.to_string()).collect();
+    let kinds: Vec<_> = of.iter().map(|entry| entry.event.kind()).collect();
     let offers: Vec<_> = of.iter().map(|entry| spaced(&entry.offers)).collect();
-    let before: Vec<_> = of.iter().map(|entry| spaced(&entry.before)).collect();
+    let before: Vec<_> =
+        of.iter().map(|entry| spaced(entry.before.iter().map(|version| version.0))).collect();
     let versions: Vec<_> = of.iter().map(|entry| entry.version.0 as i64).collect();
     let holds: Vec<_> = of.iter().map(|entry| entry.hold.map(|hold| hold.to_string())).collect();
     let bookings: Vec<_> = of.iter().map(|entry| entry.booking.map(|booking| booking.to_string())).collect();
-    let bytes: Vec<&[u8]> = of.iter().map(|entry| &entry.bytes[..]).collect();
+    let Linked { links, bytes, hashes } = linked;
     let args: super::session::Args<'_> = &[
         &chain, &links, &at, &actors, &kinds, &offers, &before, &versions, &holds, &bookings, &bytes, &hashes,
     ];
     session.change(&INSERT_ENTRIES, args).await.map(drop)
 }
 
-fn spaced<T: std::fmt::Display>(items: &[T]) -> String {
-    let words: Vec<String> = items.iter().map(T::to_string).collect();
+fn spaced<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let words: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     words.join(" ")
 }
