@@ -15,47 +15,57 @@ use crate::{
 
 /// Changes the state by what happened at `at`, the next entry of the journal.
 pub fn apply(state: &mut State, event: &Event, at: Moment) {
-    apply_as(state, event, at, Version(state.version.0 + 1));
+    absorb(state, event.clone(), at);
+}
+
+/// The same with an event that nobody needs any more.
+pub fn absorb(state: &mut State, event: Event, at: Moment) {
+    let version = Version(state.version.0 + 1);
+    absorb_as(state, event, at, version);
 }
 
 /// Changes the state by what happened at `at`, an entry with its own number. For books that are kept offer by
 /// offer: there a version only has to grow with every entry of the same offer.
 pub fn apply_as(state: &mut State, event: &Event, at: Moment, version: Version) {
+    absorb_as(state, event.clone(), at, version);
+}
+
+fn absorb_as(state: &mut State, event: Event, at: Moment, version: Version) {
     state.version = version;
     match event {
         Event::OfferCreated { offer } => {
-            let fresh = OfferState::new(Arc::clone(offer), at, state.version);
-            state.listing.push(offer.id().clone());
-            state.offers.insert(offer.id().clone(), fresh);
+            let id = offer.id().clone();
+            state.listing.push(id.clone());
+            state.offers.insert(id, OfferState::new(offer, at, state.version));
         }
         Event::OfferAmended { offer, amendment } => {
-            let offer = touched(state, offer);
-            let amended = offer.offer.amended(amendment).expect("a journalled amendment was checked");
+            let offer = touched(state, &offer);
+            let amended = offer.offer.amended(&amendment).expect("a journalled amendment was checked");
             offer.offer = Arc::new(amended);
             offer.recount();
         }
         Event::UnitsBlocked { offer, units } => {
-            let offer = touched(state, offer);
-            units.iter().for_each(|&unit| offer.change(unit, |unit| unit.blocked = true));
+            let offer = touched(state, &offer);
+            units.into_iter().for_each(|unit| offer.change(unit, |unit| unit.blocked = true));
         }
         Event::UnitsUnblocked { offer, units } => {
-            let offer = touched(state, offer);
-            units.iter().for_each(|&unit| offer.change(unit, |unit| unit.blocked = false));
+            let offer = touched(state, &offer);
+            units.into_iter().for_each(|unit| offer.change(unit, |unit| unit.blocked = false));
         }
         Event::HoldPlaced(placed) => place(state, placed),
-        Event::HoldExtended { hold, expires_at } => extend(state, *hold, *expires_at),
-        Event::HoldReleased { hold } => end(state, *hold, HoldState::Released { at }, at),
-        Event::HoldExpired { hold } => end(state, *hold, HoldState::Expired { at }, at),
-        Event::BookingConfirmed { booking, hold } => confirm(state, *booking, *hold, at),
-        Event::BookingCancelled { booking } => cancel(state, *booking, at),
+        Event::HoldExtended { hold, expires_at } => extend(state, hold, expires_at),
+        Event::HoldReleased { hold } => end(state, hold, HoldState::Released { at }, at),
+        Event::HoldExpired { hold } => end(state, hold, HoldState::Expired { at }, at),
+        Event::BookingConfirmed { booking, hold } => confirm(state, booking, hold, at),
+        Event::BookingCancelled { booking } => cancel(state, booking, at),
     }
 }
 
-fn place(state: &mut State, placed: &Placed) {
-    let hold = Hold::placed(placed, state.version);
+fn place(state: &mut State, placed: Placed) {
+    let hold = Box::new(Hold::placed(placed, state.version));
     state.add_held(&hold);
     touch_offers_of(state, &hold);
-    state.holds.insert(hold.id, Box::new(hold));
+    state.holds.insert(hold.id, hold);
 }
 
 /// Takes the hold out of the sums and of the map; the caller changes it and puts it back.
@@ -77,7 +87,7 @@ fn extend(state: &mut State, id: HoldId, expires_at: Moment) {
 fn end(state: &mut State, id: HoldId, ended: HoldState, at: Moment) {
     let mut hold = lift(state, id);
     hold.state = ended;
-    state.ended.push_back((at, id));
+    state.add_ended(id, at);
     state.holds.insert(id, hold);
 }
 
@@ -86,7 +96,7 @@ fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
     state.add_booked(&hold.holder, &hold.lines);
     let made = hold.book(booking, at);
     state.bookings.insert(booking, Box::new(made));
-    state.ended.push_back((at, id));
+    state.add_ended(id, at);
     state.holds.insert(id, hold);
 }
 

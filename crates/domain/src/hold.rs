@@ -85,19 +85,10 @@ pub struct Hold {
 
 impl Hold {
     /// The hold that a journalled placing begins.
-    pub fn placed(placed: &Placed, version: Version) -> Self {
-        Self {
-            id: placed.hold,
-            holder: placed.holder.clone(),
-            state: HoldState::Active,
-            lines: Arc::clone(&placed.lines),
-            amount: placed.amount,
-            currency: placed.currency,
-            expires_at: placed.expires_at,
-            extensions: 0,
-            relaxed: placed.relaxed.clone(),
-            version,
-        }
+    pub fn placed(placed: Placed, version: Version) -> Self {
+        let Placed { hold: id, holder, lines, amount, currency, expires_at, relaxed } = placed;
+        let (state, extensions) = (HoldState::Active, 0);
+        Self { id, holder, state, lines, amount, currency, expires_at, extensions, relaxed, version }
     }
 
     pub fn extend(&mut self, expires_at: Moment) {

@@ -32,6 +32,10 @@ pub struct HolderId(Arc<str>);
 
 impl HolderId {
     pub fn new(name: &str) -> Result<Self, Invalid> {
+        // The usual case, recognised without a copy: every character is a visible one already.
+        if !name.is_empty() && name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Ok(Self(name.into()));
+        }
         Ok(Self(text::visible("holder", name, 128)?.into()))
     }
 
@@ -59,17 +63,19 @@ shown_as_its_text!(OfferId, HolderId);
 macro_rules! minted_id {
     ($name:ident, $prefix:literal, $doc:literal) => {
         #[doc = $doc]
+        ///
+        /// Two halves, the higher first: as one number it would be padded to 16 bytes wherever it is kept.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(u128);
+        pub struct $name([u64; 2]);
 
         impl $name {
             /// From random bits; the domain itself never rolls dice.
             pub const fn from_bits(bits: u128) -> Self {
-                Self(bits)
+                Self([(bits >> 64) as u64, bits as u64])
             }
 
             pub const fn bits(self) -> u128 {
-                self.0
+                (self.0[0] as u128) << 64 | self.0[1] as u128
             }
         }
 
@@ -77,7 +83,7 @@ macro_rules! minted_id {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut digits = [0; DIGITS];
                 f.write_str($prefix)?;
-                f.write_str(base32(self.0, &mut digits))
+                f.write_str(base32(self.bits(), &mut digits))
             }
         }
 
@@ -90,7 +96,7 @@ macro_rules! minted_id {
         impl FromStr for $name {
             type Err = NotAnId;
             fn from_str(text: &str) -> Result<Self, NotAnId> {
-                text.strip_prefix($prefix).and_then(from_base32).map(Self).ok_or(NotAnId)
+                text.strip_prefix($prefix).and_then(from_base32).map(Self::from_bits).ok_or(NotAnId)
             }
         }
     };

@@ -23,7 +23,7 @@ pub mod state;
 pub mod text;
 pub mod time;
 
-pub use apply::{apply, apply_as};
+pub use apply::{absorb, apply, apply_as};
 pub use command::{Actor, Ask, Command, Pick};
 pub use decide::{Decision, Subject, decide};
 pub use event::{Entry, Event, Placed};
@@ -33,6 +33,6 @@ pub use money::{Currency, Money};
 pub use offer::{Amendment, Inventory, InventoryDef, Kind, Offer, OfferDef, StockLine, UnitNo};
 pub use refusal::{Conflict, InTheWay, Limit, Refusal, UnitState};
 pub use seating::Relaxed;
-pub use state::{Counts, OfferPart, OfferState, Parts, State, Unit};
+pub use state::{Counts, Fold, OfferPart, OfferState, Part, Parts, State, Unit};
 pub use text::Invalid;
 pub use time::Moment;

@@ -1,13 +1,15 @@
 //! The state of everything on sale, as a value.
 //!
 //! Holds and bookings are the truth; units, claims, stakes and counts are sums over them, kept up to date by
-//! [`apply`](crate::apply()) and recomputed from nothing by [`State::from_parts`]. That the two always agree is
-//! what [`invariants`](crate::invariants) checks.
+//! [`apply`](crate::apply()) and made from nothing by [`Fold::finish`]. That the two always agree is what
+//! [`invariants`](crate::invariants) checks.
 //!
 //! Memory: a seat costs its 12 bytes in `units`; only what is claimed costs more.
 
+mod parts;
 mod row;
 mod stake;
+mod sums;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -15,13 +17,14 @@ use std::{
     sync::Arc,
 };
 
+pub use parts::{Fold, OfferPart, Part, Parts};
 pub(crate) use row::RowSum;
 use stake::Stake;
 
 use foldhash::HashMap;
 
 use crate::{
-    hold::{Booking, BookingState, Hold, HoldState, Line, MEMORY_MS, Version},
+    hold::{Booking, Hold, HoldState, MEMORY_MS, Version},
     ids::{BookingId, HoldId, HolderId, OfferId},
     offer::{Inventory, Offer, UnitNo},
     refusal::UnitState,
@@ -42,6 +45,8 @@ pub struct State {
     pub(crate) due: BTreeSet<(Moment, HoldId)>,
     /// Ended holds by the moment the journal ended them, so that they can be forgotten in time.
     pub(crate) ended: VecDeque<(Moment, HoldId)>,
+    /// The sums wait until all of a history is there: see [`Fold`].
+    pub(crate) sums_wait: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -136,6 +141,15 @@ impl Units {
             Self::Dense(units) => units[unit as usize],
             Self::Sparse(cells) => cells.get(&unit).copied().unwrap_or_default(),
         }
+    }
+
+    /// Changes one; returns it as it was before and as it is now.
+    fn change(&mut self, at: UnitNo, change: impl FnOnce(&mut Unit)) -> (Unit, Unit) {
+        let before = self.get(at);
+        let mut after = before;
+        change(&mut after);
+        self.set(at, after);
+        (before, after)
     }
 
     fn set(&mut self, at: UnitNo, unit: Unit) {
@@ -240,10 +254,7 @@ impl OfferState {
     /// Changes one unit and with it every sum that counts it.
     pub(crate) fn change(&mut self, at: UnitNo, change: impl FnOnce(&mut Unit)) {
         let capacity = self.offer.capacity(at);
-        let before = self.units.get(at);
-        let mut after = before;
-        change(&mut after);
-        self.units.set(at, after);
+        let (before, after) = self.units.change(at, change);
         if let Units::Dense(_) = self.units {
             self.counts.take(before.counts(capacity));
             self.counts.add(after.counts(capacity));
@@ -264,23 +275,6 @@ impl OfferState {
         }
         self.counts = counts;
     }
-}
-
-/// All that must be kept to rebuild a [`State`]: the rest is sums.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Parts {
-    pub version: Version,
-    pub offers: Vec<OfferPart>,
-    pub holds: Vec<Hold>,
-    pub bookings: Vec<Booking>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct OfferPart {
-    pub offer: Arc<Offer>,
-    pub created_at: Moment,
-    pub version: Version,
-    pub blocked: Vec<UnitNo>,
 }
 
 impl State {
@@ -346,119 +340,6 @@ impl State {
                     self.holds.remove(&hold);
                 }
                 _ => break,
-            }
-        }
-    }
-
-    pub fn parts(&self) -> Parts {
-        let part = |at: &OfferState| OfferPart {
-            offer: at.offer.clone(),
-            created_at: at.created_at,
-            version: at.version,
-            blocked: at.blocked_units(),
-        };
-        let mut parts = Parts {
-            version: self.version,
-            offers: self.offers().map(part).collect(),
-            holds: self.holds().cloned().collect(),
-            bookings: self.bookings().cloned().collect(),
-        };
-        parts.holds.sort_unstable_by_key(|hold| hold.id);
-        parts.bookings.sort_unstable_by_key(|booking| booking.id);
-        parts
-    }
-
-    /// The state that these offers, holds and bookings add up to.
-    pub fn from_parts(parts: Parts) -> Self {
-        let mut state = Self { version: parts.version, ..Self::default() };
-        for part in parts.offers {
-            state.listing.push(part.offer.id().clone());
-            let mut offer = OfferState::new(part.offer, part.created_at, part.version);
-            part.blocked.into_iter().for_each(|unit| offer.change(unit, |unit| unit.blocked = true));
-            state.offers.insert(offer.offer.id().clone(), offer);
-        }
-        for booking in parts.bookings {
-            if booking.state == BookingState::Confirmed {
-                state.add_booked(&booking.holder, &booking.lines);
-            }
-            state.bookings.insert(booking.id, Box::new(booking));
-        }
-        let mut ended = Vec::new();
-        for hold in parts.holds {
-            match hold.state {
-                HoldState::Active => state.add_held(&hold),
-                _ => ended.extend(state.recorded_end(&hold).map(|at| (at, hold.id))),
-            }
-            state.holds.insert(hold.id, Box::new(hold));
-        }
-        ended.sort_unstable();
-        state.ended = ended.into();
-        state
-    }
-
-    pub(crate) fn add_held(&mut self, hold: &Hold) {
-        self.due.insert((hold.expires_at, hold.id));
-        for line in hold.lines.iter() {
-            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
-            for unit in line.units() {
-                offer.change(unit, |unit| unit.held += line.qty);
-                offer.claims.insert((unit, hold.expires_at, hold.id), line.qty);
-            }
-            let stake = offer.stakes.entry(hold.holder.clone()).or_default();
-            stake.held += u64::from(line.qty);
-            stake.holds.insert(line.unit, hold.id);
-        }
-    }
-
-    pub(crate) fn remove_held(&mut self, hold: &Hold) {
-        self.due.remove(&(hold.expires_at, hold.id));
-        for line in hold.lines.iter() {
-            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
-            for unit in line.units() {
-                offer.change(unit, |unit| unit.held -= line.qty);
-                offer.claims.remove(&(unit, hold.expires_at, hold.id));
-            }
-            offer.change_stake(&hold.holder, |stake| {
-                stake.held -= u64::from(line.qty);
-                stake.holds.remove(line.unit, hold.id);
-            });
-        }
-    }
-
-    pub(crate) fn add_booked(&mut self, holder: &HolderId, lines: &[Line]) {
-        for line in lines {
-            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
-            line.units().for_each(|unit| offer.change(unit, |unit| unit.booked += line.qty));
-            offer.stakes.entry(holder.clone()).or_default().booked += u64::from(line.qty);
-        }
-    }
-
-    pub(crate) fn remove_booked(&mut self, holder: &HolderId, lines: &[Line]) {
-        for line in lines {
-            let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
-            line.units().for_each(|unit| offer.change(unit, |unit| unit.booked -= line.qty));
-            offer.change_stake(holder, |stake| stake.booked -= u64::from(line.qty));
-        }
-    }
-}
-
-impl OfferState {
-    /// Changes a holder's stake and forgets it when nothing is left.
-    fn change_stake(&mut self, holder: &HolderId, change: impl FnOnce(&mut Stake)) {
-        let stake = self.stakes.get_mut(holder).expect("who holds has a stake");
-        change(stake);
-        if stake.is_nothing() {
-            self.stakes.remove(holder);
-        }
-    }
-
-    pub fn blocked_units(&self) -> Vec<UnitNo> {
-        match &self.units {
-            Units::Dense(units) => {
-                (0..).zip(units).filter(|(_, unit)| unit.blocked).map(|(at, _)| at).collect()
-            }
-            Units::Sparse(cells) => {
-                cells.iter().filter(|(_, unit)| unit.blocked).map(|(&at, _)| at).collect()
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{ids::HoldId, offer::UnitNo};
+use crate::{hold::Line, ids::HoldId, offer::UnitNo};
 
 /// A hold and the unit of one of its lines.
 type Pair = (UnitNo, HoldId);
@@ -15,6 +15,12 @@ pub(crate) struct Stake {
 }
 
 impl Stake {
+    /// Adds a line of an active hold.
+    pub(super) fn hold(&mut self, line: &Line, hold: HoldId) {
+        self.held += u64::from(line.qty);
+        self.holds.insert(line.unit, hold);
+    }
+
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -22,10 +28,11 @@ impl Stake {
 
 /// Active holds, each once for every line it has in the offer, by the line's unit.
 ///
-/// Almost every holder has one or two, and a million of those must stay small; a box office may be one holder
-/// with all the holds there are, and must not become slow.
+/// Almost every holder has one, and a million of those must stay small; a box office may be one holder with all
+/// the holds there are, and must not become slow.
 #[derive(Debug, Clone)]
 pub(crate) enum Holds {
+    One(Option<Pair>),
     /// Sorted.
     Few(Vec<Pair>),
     Many(BTreeSet<Pair>),
@@ -36,6 +43,14 @@ impl Holds {
 
     pub(crate) fn insert(&mut self, unit: UnitNo, hold: HoldId) {
         match self {
+            Self::One(one) => match *one {
+                None => *one = Some((unit, hold)),
+                Some(other) if other == (unit, hold) => {}
+                Some(other) => {
+                    let (first, second) = (other.min((unit, hold)), other.max((unit, hold)));
+                    *self = Self::Few(vec![first, second]);
+                }
+            },
             Self::Few(few) if few.len() == Self::FEW => {
                 *self = Self::Many(few.drain(..).chain([(unit, hold)]).collect());
             }
@@ -52,6 +67,9 @@ impl Holds {
 
     pub(crate) fn remove(&mut self, unit: UnitNo, hold: HoldId) {
         match self {
+            Self::One(one) => {
+                one.take_if(|one| *one == (unit, hold));
+            }
             Self::Few(few) => {
                 if let Ok(at) = few.binary_search(&(unit, hold)) {
                     few.remove(at);
@@ -83,6 +101,7 @@ impl Holds {
 
     fn parts(&self) -> (&[Pair], Option<&BTreeSet<Pair>>) {
         match self {
+            Self::One(one) => (one.as_slice(), None),
             Self::Few(few) => (few, None),
             Self::Many(many) => (&[], Some(many)),
         }
@@ -91,7 +110,7 @@ impl Holds {
 
 impl Default for Holds {
     fn default() -> Self {
-        Self::Few(Vec::new())
+        Self::One(None)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod best;
 mod expiry;
+mod history;
 mod limits;
 mod lines;
 mod random;

@@ -8,7 +8,7 @@
 //! A "no" that leans on something not yet durable must wait: if the commit failed, that "no" would have been
 //! given because of something that never happened.
 
-use holdfast_domain::{Actor, Command, Decision, Moment, State, Subject, Version, apply, decide};
+use holdfast_domain::{Actor, Command, Decision, Moment, State, Subject, Version, absorb, decide};
 use tokio::sync::oneshot;
 
 use super::{
@@ -165,12 +165,12 @@ impl<'a> Batch<'a> {
     }
 
     fn record(&mut self, events: Vec<holdfast_domain::Event>, actor: &Actor, at: Moment) {
-        for event in &events {
-            self.draft.append(at, actor, event);
+        for event in events {
+            self.draft.append(at, actor, &event);
             if let Some(touched) = &mut self.touched {
-                touched.note(&self.live.books.state, event);
+                touched.note(&self.live.books.state, &event);
             }
-            apply(&mut self.live.books.state, event, at);
+            absorb(&mut self.live.books.state, event, at);
             self.live.books.last_at = at;
         }
     }

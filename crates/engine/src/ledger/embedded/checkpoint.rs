@@ -7,24 +7,26 @@
 //! A checkpoint is a shortcut, never the truth: one that is damaged or does not fit the journal is passed over.
 
 use std::{
+    panic::resume_unwind,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::{self, SyncSender},
     },
-    thread::JoinHandle,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use holdfast_domain::{Moment, State};
+use holdfast_domain::{Fold, Moment, Part, Parts, Version};
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
 use super::{
-    codec,
+    codec::{self, Malformed},
     error::StoreError,
     instant_now,
     journal::{Hash, Link},
-    recovery::{Books, recover_until},
+    recovery::{Reading, recover_until},
     store::Place,
 };
 
@@ -45,9 +47,9 @@ pub(super) struct Image {
 }
 
 impl Image {
-    pub(super) fn of(books: &Books) -> Self {
-        let bytes = codec::encode_parts(&books.state.parts());
-        Self { link: books.head, at: books.last_at, digest: Sha256::digest(&bytes).into(), bytes }
+    pub(super) fn of(parts: &Parts, link: Link, at: Moment) -> Self {
+        let bytes = codec::encode_parts(parts);
+        Self { link, at, digest: Sha256::digest(&bytes).into(), bytes }
     }
 
     fn chunks(&self) -> usize {
@@ -187,12 +189,11 @@ impl Folding {
         let stopped = Arc::clone(&stop);
         let mut pace = Pace::new();
         let fold = move || {
-            let mut books = recover_until(&place.reader()?, |at| {
+            let reading = recover_until(&place.reader()?, |at| {
                 pace.keep();
                 at.seq >= until || stopped.load(Ordering::Relaxed)
             })?;
-            books.state.forget(books.last_at, usize::MAX);
-            Ok(Image::of(&books))
+            Ok(Image::of(&reading.fold.parts(reading.last_at), reading.head, reading.last_at))
         };
         let thread = std::thread::Builder::new().name("ledger-checkpoint".into()).spawn(fold);
         if let Err(error) = &thread {
@@ -273,7 +274,7 @@ fn header(row: &Row<'_>) -> rusqlite::Result<Header> {
 
 impl Header {
     /// The books as this checkpoint has them, if it is whole and fits the journal.
-    pub(super) fn load(&self, from: &Connection) -> Result<Books, StoreError> {
+    pub(super) fn load(&self, from: &Connection) -> Result<Reading, StoreError> {
         let broken = |what: &dyn std::fmt::Display| {
             StoreError::Corrupt(format!("checkpoint {}: {what}", self.link.seq))
         };
@@ -282,11 +283,20 @@ impl Header {
             return Err(broken(&"it does not fit the journal"));
         }
         let bytes = self.bytes(from).map_err(doing)?;
-        if self.digest != *Sha256::digest(&bytes) {
-            return Err(broken(&"its bytes are damaged"));
-        }
-        let parts = codec::decode_parts(&bytes).map_err(|fault| broken(&fault))?;
-        Ok(Books { state: State::from_parts(parts), head: self.link, last_at: self.at })
+        let (parts, to_put) = mpsc::sync_channel(PARTS_AHEAD);
+        let fold = thread::scope(|scope| {
+            let decoder = scope.spawn(|| decode_all(&bytes, parts));
+            if self.digest != *Sha256::digest(&bytes) {
+                return Err(broken(&"its bytes are damaged"));
+            }
+            let mut fold = Fold::new();
+            fold.expect_holds(bytes.len() / BYTES_A_HOLD);
+            to_put.into_iter().flatten().for_each(|part| fold.put(part));
+            let version = decoder.join().unwrap_or_else(|fault| resume_unwind(fault));
+            fold.begin_at(version.map_err(|fault| broken(&fault))?);
+            Ok(fold)
+        })?;
+        Ok(Reading { fold, head: self.link, last_at: self.at })
     }
 
     fn bytes(&self, from: &Connection) -> rusqlite::Result<Vec<u8>> {
@@ -299,6 +309,26 @@ impl Header {
         }
         Ok(bytes)
     }
+}
+
+/// About what a hold takes in an image; room for too many costs next to nothing.
+const BYTES_A_HOLD: usize = 80;
+/// Parts that are handed over at once, and how many such lots may wait.
+const PARTS_A_LOT: usize = 512;
+const PARTS_AHEAD: usize = 16;
+
+/// Decodes beside whoever puts the parts together. Stops early when nobody does any more.
+fn decode_all(bytes: &[u8], parts: SyncSender<Vec<Part>>) -> Result<Version, Malformed> {
+    let mut lot = Vec::with_capacity(PARTS_A_LOT);
+    let version = codec::decode_each_part(bytes, |part| {
+        lot.push(part);
+        if lot.len() == PARTS_A_LOT {
+            // If nobody listens, the image was found damaged and nobody hears of the rest either.
+            drop(parts.send(std::mem::replace(&mut lot, Vec::with_capacity(PARTS_A_LOT))));
+        }
+    })?;
+    drop(parts.send(lot));
+    Ok(version)
 }
 
 /// The chain's hash after the row that ends with entry `seq`.

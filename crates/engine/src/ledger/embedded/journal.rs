@@ -105,6 +105,11 @@ impl Batch {
     }
 }
 
+/// The last entry in the journal.
+pub(super) fn last_seq(from: &Connection) -> rusqlite::Result<u64> {
+    from.query_row("SELECT coalesce(max(last_seq), 0) FROM (SELECT last_seq FROM batches ORDER BY first_seq DESC LIMIT 1)", [], |row| row.get(0))
+}
+
 /// Reads the journal from one place to its end, checking the chain on the way.
 #[derive(Debug)]
 pub(super) struct Replay<'a> {

@@ -242,7 +242,7 @@ impl Upkeep {
         }
         self.checkpoints.give_up();
         if self.checkpoints.is_due(live.books.head, WORTH_A_CHECKPOINT) {
-            let image = Image::of(&live.books);
+            let image = Image::of(&live.books.state.parts(), live.books.head, live.books.last_at);
             let doing = "writing a checkpoint";
             unhurried(&live.connection, doing, || {
                 image.write(&live.connection).map_err(StoreError::while_(doing))

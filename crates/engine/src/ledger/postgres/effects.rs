@@ -156,7 +156,7 @@ impl Effects {
             Event::UnitsBlocked { offer, units } => self.block(state, offer, units, true),
             Event::UnitsUnblocked { offer, units } => self.block(state, offer, units, false),
             Event::HoldPlaced(placed) => {
-                let hold = Hold::placed(placed, version);
+                let hold = Hold::placed(placed.clone(), version);
                 self.take(state, &hold);
                 self.holds.insert(hold.id, hold);
             }

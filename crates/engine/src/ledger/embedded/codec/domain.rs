@@ -1,7 +1,8 @@
 //! The domain's values as bytes: everything that an entry or a checkpoint is made of.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
+use foldhash::HashMap;
 use holdfast_domain::{
     Actor, Amendment, BookingId, Currency, HoldId, HolderId, Invalid, InventoryDef, Line, Moment, Money,
     Offer, OfferDef, OfferId, Relaxed, StockLine,
@@ -243,6 +244,16 @@ impl Reader<'_> {
             return Err(self.fault("a line runs past the last unit"));
         }
         Ok(Line { offer, unit, qty, price, service, first, cells })
+    }
+
+    /// A hold's lines: shared by hold and booking, and almost always one.
+    pub fn lines(&mut self, interner: &mut Interner) -> Result<Arc<[Line]>, Malformed> {
+        let mut rest = self.clone();
+        if rest.uint()? == 1 {
+            *self = rest;
+            return Ok(Arc::new([self.line(interner)?]));
+        }
+        self.list(|from| from.line(interner)).map(Arc::from)
     }
 
     fn service_no(&mut self) -> Result<u16, Malformed> {

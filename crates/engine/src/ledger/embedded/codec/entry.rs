@@ -103,7 +103,7 @@ fn decode_placed(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Place
     Ok(Placed {
         hold: from.hold_id()?,
         holder: from.holder()?,
-        lines: from.list(|from| from.line(interner))?.into(),
+        lines: from.lines(interner)?,
         amount: from.money()?,
         currency: from.currency(interner)?,
         expires_at: from.moment()?,

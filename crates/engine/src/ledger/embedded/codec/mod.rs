@@ -14,5 +14,5 @@ mod wire;
 
 pub use domain::Interner;
 pub use entry::{decode_entry, encode_entry};
-pub use parts::{decode_parts, encode_parts};
+pub use parts::{decode_each_part, decode_parts, encode_parts};
 pub use wire::{Malformed, Reader, Writer};

@@ -1,6 +1,6 @@
 //! A checkpoint's state as bytes: offers, holds and bookings; the rest is sums.
 
-use holdfast_domain::{Booking, BookingState, Hold, HoldState, Parts, Version, state::OfferPart};
+use holdfast_domain::{Booking, BookingState, Hold, HoldState, Part, Parts, Version, state::OfferPart};
 
 use super::{
     domain::Interner,
@@ -21,19 +21,29 @@ pub fn encode_parts(parts: &Parts) -> Vec<u8> {
 }
 
 pub fn decode_parts(bytes: &[u8]) -> Result<Parts, Malformed> {
+    let mut parts = Parts::default();
+    let (mut offers, mut holds, mut bookings) = (Vec::new(), Vec::new(), Vec::new());
+    parts.version = decode_each_part(bytes, |part| match part {
+        Part::Offer(offer) => offers.push(offer),
+        Part::Hold(hold) => holds.push(*hold),
+        Part::Booking(booking) => bookings.push(*booking),
+    })?;
+    Ok(Parts { offers, holds, bookings, ..parts })
+}
+
+/// Hands over one part after another, and says where in the journal they stand.
+pub fn decode_each_part(bytes: &[u8], mut each: impl FnMut(Part)) -> Result<Version, Malformed> {
     let mut from = Reader::new(bytes);
     let interner = &mut Interner::default();
     if from.byte()? != VERSION {
         return Err(from.fault("a checkpoint of a version this program does not know"));
     }
-    let parts = Parts {
-        version: Version(from.uint()?),
-        offers: from.list(|from| decode_offer(from, interner))?,
-        holds: from.list(|from| decode_hold(from, interner))?,
-        bookings: from.list(|from| decode_booking(from, interner))?,
-    };
+    let version = Version(from.uint()?);
+    from.each(|from| decode_offer(from, interner).map(Part::Offer), &mut each)?;
+    from.each(|from| Ok(Part::Hold(decode_hold(from, interner)?.into())), &mut each)?;
+    from.each(|from| Ok(Part::Booking(decode_booking(from, interner)?.into())), &mut each)?;
     from.end()?;
-    Ok(parts)
+    Ok(version)
 }
 
 fn encode_offer(to: &mut Writer<'_>, part: &OfferPart) {
@@ -84,7 +94,7 @@ fn decode_hold(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Hold, M
         id: from.hold_id()?,
         holder: from.holder()?,
         state: decode_hold_state(from)?,
-        lines: from.list(|from| from.line(interner))?.into(),
+        lines: from.lines(interner)?,
         amount: from.money()?,
         currency: from.currency(interner)?,
         expires_at: from.moment()?,
@@ -128,7 +138,7 @@ fn decode_booking(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Book
         hold,
         holder,
         state: cancelled_at.map_or(BookingState::Confirmed, |at| BookingState::Cancelled { at }),
-        lines: from.list(|from| from.line(interner))?.into(),
+        lines: from.lines(interner)?,
         amount: from.money()?,
         currency: from.currency(interner)?,
         created_at: from.moment()?,

@@ -166,18 +166,33 @@ impl<'a> Reader<'a> {
 
     pub fn list<T>(
         &mut self,
-        mut read: impl FnMut(&mut Self) -> Result<T, Malformed>,
+        read: impl FnMut(&mut Self) -> Result<T, Malformed>,
     ) -> Result<Vec<T>, Malformed> {
+        let mut items = Vec::with_capacity(self.clone().count()?.min(4096));
+        self.each(read, |item| items.push(item))?;
+        Ok(items)
+    }
+
+    /// A list, handed over item by item.
+    pub fn each<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T, Malformed>,
+        mut each: impl FnMut(T),
+    ) -> Result<(), Malformed> {
+        for _ in 0..self.count()? {
+            each(read(self)?);
+        }
+        Ok(())
+    }
+
+    /// How many items a list has.
+    fn count(&mut self) -> Result<usize, Malformed> {
         let count = self.uint()?;
         // An item takes a byte at least, so a count beyond what is left is a lie, told before memory is reserved.
         if count > self.left() as u64 {
             return Err(self.fault("a list is longer than its bytes"));
         }
-        let mut items = Vec::with_capacity((count as usize).min(4096));
-        for _ in 0..count {
-            items.push(read(self)?);
-        }
-        Ok(items)
+        Ok(count as usize)
     }
 }
 

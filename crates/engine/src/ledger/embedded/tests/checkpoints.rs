@@ -1,6 +1,6 @@
 //! Checkpoint and tail give the state that the whole journal gives; a damaged checkpoint only costs time.
 
-use holdfast_domain::Command;
+use holdfast_domain::{Command, Moment};
 use rusqlite::Connection;
 
 use super::bench::{Bench, confirm, hold_id, offer_id, place, seat};
@@ -8,7 +8,7 @@ use crate::ledger::{
     Ledger,
     embedded::{
         Limits, Storage, checkpoint,
-        recovery::{self, Books},
+        recovery::{self, Reading},
         verify,
     },
 };
@@ -33,10 +33,8 @@ fn open(dir: &std::path::Path) -> Connection {
     Connection::open(dir.join("holdfast.db")).unwrap()
 }
 
-fn folded(from: &Connection) -> Books {
-    let mut books = Books::empty();
-    books.replay(from, |_| false).unwrap();
-    books
+fn folded(from: &Connection) -> Reading {
+    recovery_to(from, u64::MAX)
 }
 
 #[tokio::test]
@@ -49,20 +47,20 @@ async fn checkpoint_and_tail_are_the_whole_journal() {
     for header in &headers {
         let mut books = header.load(&from).unwrap();
         let until = recovery_to(&from, header.link.seq);
-        assert_eq!(books.state.parts(), until.state.parts());
+        assert_eq!(books.fold.parts(Moment::MIN), until.fold.parts(Moment::MIN));
         books.replay(&from, |_| false).unwrap();
         let whole = folded(&from);
         assert_eq!(
-            (books.state.parts(), books.head, books.last_at),
-            (whole.state.parts(), whole.head, whole.last_at)
+            (books.fold.parts(Moment::MIN), books.head, books.last_at),
+            (whole.fold.parts(Moment::MIN), whole.head, whole.last_at)
         );
     }
     let report = verify(dir.path()).unwrap();
     assert!(report.is_clean() && report.checkpoints == headers.len(), "{report:?}");
 }
 
-fn recovery_to(from: &Connection, seq: u64) -> Books {
-    let mut books = Books::empty();
+fn recovery_to(from: &Connection, seq: u64) -> Reading {
+    let mut books = Reading::from_the_beginning();
     books.replay(from, |at| at.seq >= seq).unwrap();
     books
 }
@@ -74,7 +72,7 @@ async fn a_damaged_checkpoint_is_passed_over_and_named() {
     let from = open(dir.path());
     from.execute_batch("UPDATE checkpoint_chunks SET payload = zeroblob(length(payload))").unwrap();
     let recovered = recovery::recover_until(&from, |_| false).unwrap();
-    assert_eq!(recovered.state.parts(), folded(&from).state.parts());
+    assert_eq!(recovered.fold.parts(Moment::MIN), folded(&from).fold.parts(Moment::MIN));
     let report = verify(dir.path()).unwrap();
     assert!(
         report.broken.iter().all(|broken| broken.what == "checkpoint") && !report.is_clean(),

@@ -162,7 +162,7 @@ impl<'a> Check<'a> {
     /// A checkpoint has every offer, booking and active hold; ended holds it may have forgotten.
     fn checkpoint(&mut self, header: &Header, at: Link) {
         let seq = at.seq;
-        let loaded = catch_unwind(AssertUnwindSafe(|| header.load(self.from)));
+        let loaded = catch_unwind(AssertUnwindSafe(|| header.load(self.from)?.finish()));
         let Ok(Ok(books)) = loaded else {
             let why = loaded.map_or("it does not add up".to_owned(), |why| {
                 why.err().map_or_else(String::new, |e| e.to_string())
