@@ -52,8 +52,12 @@ impl Breaker {
         }
     }
 
+    /// A straggler that was admitted before the breaker opened does not close it.
     pub(super) fn went_well(&self) {
-        *self.state.lock() = State::Closed { failures: 0 };
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Open { .. }) {
+            *state = State::Closed { failures: 0 };
+        }
     }
 
     pub(super) fn went_wrong(&self) {
@@ -106,6 +110,7 @@ mod tests {
 
     fn closed() -> Breaker {
         let breaker = Breaker::new(3, 2, Arc::new(ManualClock::at(Moment::from_s(1))));
+        breaker.seen_well();
         breaker.went_well();
         breaker
     }
@@ -132,7 +137,8 @@ mod tests {
         breaker.seen_well();
         assert_eq!([breaker.admits(), breaker.admits(), breaker.admits()], [true, true, false]);
         breaker.went_wrong();
-        assert!(!breaker.admits(), "one failed trial opens it again");
+        breaker.went_well();
+        assert!(!breaker.admits(), "one failed trial opens it again, and a straggler does not close it");
         breaker.seen_well();
         assert!(breaker.admits());
         breaker.went_well();

@@ -272,7 +272,7 @@ impl Keeper {
 async fn look_at(link: &mut Link) -> RedisResult<Arc<str>> {
     let mut write = redis::cmd("SET");
     write.arg("hf:gate:seen").arg(1).arg("PX").arg(10_000);
-    link.query::<Value>(&write).await?;
+    link.query::<String>(&write).await?;
     let mut lives = Vec::new();
     run_ids(&link.introduce().await?, &mut lives);
     lives.sort_unstable();
