@@ -3,6 +3,7 @@
 mod crashes;
 mod histories;
 mod postgres;
+mod postgres_verify;
 mod seeded_bugs;
 mod sequences;
 mod size;

@@ -33,7 +33,7 @@ impl GateBooks for EmbeddedLedger {
     }
 }
 
-pub(super) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<OfferClaims> {
+pub(in crate::ledger) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<OfferClaims> {
     let at = state.offer(id)?;
     let here = |lines: &[holdfast_domain::Line]| lines.iter().any(|line| line.offer == *id);
     let held = state.holds().filter(|hold| hold.is_live(now) && here(&hold.lines));

@@ -17,7 +17,7 @@ pub(super) mod changes;
 mod checkpoint;
 pub mod codec;
 mod error;
-mod gate;
+pub(super) mod gate;
 mod journal;
 pub mod keys;
 pub(super) mod lanes;

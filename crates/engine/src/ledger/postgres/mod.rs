@@ -17,6 +17,7 @@ mod batch;
 mod claims;
 mod effects;
 mod feed;
+mod gate;
 pub mod keys;
 mod lanes;
 mod lists;
@@ -25,6 +26,7 @@ mod rows;
 mod schema;
 mod session;
 mod upkeep;
+mod verify;
 mod write;
 
 use std::{collections::BTreeSet, ops, sync::Arc, time::Duration};
@@ -46,7 +48,7 @@ use self::{
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
 };
-pub use self::{replica::Time, session::Connecting};
+pub use self::{replica::Time, session::Connecting, verify::verify};
 use super::{
     BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
     LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,

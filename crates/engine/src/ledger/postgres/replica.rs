@@ -112,36 +112,15 @@ pub(super) struct Unseen {
 pub(super) struct TooFarBehind;
 
 impl Replica {
-    /// Loads everything in one view of the database.
+    /// Loads what may still be asked for, in one view of the database.
     pub(super) async fn load(session: &mut Session, time: &Time) -> Result<Self, Trouble> {
-        session.begin().await?;
-        session
-            .run(
-                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0",
-            )
-            .await?;
+        begin_view(session).await?;
         let (horizon, clock) = horizon_and_clock(session).await?;
         let now = time.of(clock);
-        let remembered = now.plus_ms(-MEMORY_MS).ms();
-        let (offers, blocked, holds, bookings) = futures::future::try_join4(
-            session.rows_patiently(&OFFERS, &[]),
-            session.rows_patiently(&BLOCKED, &[]),
-            session.rows_patiently(&HOLDS, &[&remembered]),
-            session.rows_patiently(&BOOKINGS, &[]),
-        )
-        .await?;
+        let mut interner = Interner::default();
+        let parts = read_parts(session, now.plus_ms(-MEMORY_MS), &mut interner).await?;
         session.send_commit().await?;
         session.ended();
-        let mut interner = Interner::default();
-        let parts = Parts {
-            version: Version(0),
-            offers: offer_parts(&offers, &blocked, &mut interner)?,
-            holds: holds.iter().map(|row| rows::hold(row, &mut interner)).collect::<Result<_, _>>()?,
-            bookings: bookings
-                .iter()
-                .map(|row| rows::booking(row, &mut interner))
-                .collect::<Result<_, _>>()?,
-        };
         let snapshots = Mutex::default();
         Ok(Self { state: State::from_parts(parts), snapshots, horizon, now, heard: instant_now(), interner })
     }
@@ -234,6 +213,37 @@ impl Replica {
         let id = OfferId::new(offer).ok();
         id.and_then(|id| self.state.offer(&id)).map_or(Version(0), |offer| offer.version())
     }
+}
+
+/// Begins a transaction in which all statements see the same.
+pub(super) async fn begin_view(session: &mut Session) -> Result<(), Trouble> {
+    session.begin().await?;
+    session
+        .run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0")
+        .await
+}
+
+/// Offers, bookings, and the holds that are active or ended after `ended`.
+pub(super) async fn read_parts(
+    session: &Session,
+    ended: Moment,
+    interner: &mut Interner,
+) -> Result<Parts, Trouble> {
+    let ended = ended.ms();
+    let since: super::session::Args<'_> = &[&ended];
+    let (offers, blocked, holds, bookings) = futures::future::try_join4(
+        session.rows_patiently(&OFFERS, &[]),
+        session.rows_patiently(&BLOCKED, &[]),
+        session.rows_patiently(&HOLDS, since),
+        session.rows_patiently(&BOOKINGS, &[]),
+    )
+    .await?;
+    Ok(Parts {
+        version: Version(0),
+        offers: offer_parts(&offers, &blocked, interner)?,
+        holds: holds.iter().map(|row| rows::hold(row, interner)).collect::<Result<_, _>>()?,
+        bookings: bookings.iter().map(|row| rows::booking(row, interner)).collect::<Result<_, _>>()?,
+    })
 }
 
 async fn horizon_and_clock(session: &Session) -> Result<(i64, Moment), Trouble> {

@@ -44,7 +44,7 @@ impl Report {
         self.broken.is_empty()
     }
 
-    fn breaks(&mut self, what: &'static str, detail: impl fmt::Display) {
+    pub(in crate::ledger) fn breaks(&mut self, what: &'static str, detail: impl fmt::Display) {
         // The first of many faults tell the story; the rest would bury it.
         if self.broken.len() < MAX_BROKEN {
             self.broken.push(Broken { what, detail: detail.to_string() });

@@ -1,0 +1,216 @@
+//! Verification: the whole journal, and everything that claims to follow from it.
+//!
+//! Reads one view of the database, beside running nodes or without any, and changes nothing. Checks every chain of
+//! hashes, that the entries of each offer follow each other, that folding them gives what the tables say, the
+//! invariants of that state, and that the counters are the sums of the claims; and names each thing that is broken.
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use holdfast_domain::{Entry, Moment, Parts, State, Version, apply_as, invariants};
+use tokio_postgres::{Row, types::Type};
+
+use super::{
+    effects::Chain,
+    replica::{begin_view, read_parts},
+    rows,
+    session::{Connecting, Session, Sessions, Sql, Trouble},
+};
+use crate::ledger::{
+    LedgerError,
+    embedded::{
+        codec::{self, Interner},
+        verify::Report,
+    },
+};
+
+/// Rows read at once.
+const PAGE: i64 = 20_000;
+
+const JOURNAL: Sql = Sql {
+    text: "SELECT seq, chain, link, offers, before, version, entry, hash FROM holdfast.journal
+           WHERE seq > $1 ORDER BY seq LIMIT $2",
+    types: &[Type::INT8, Type::INT8],
+};
+const CHAINS: Sql = Sql {
+    text: "SELECT chain, link, entry, hash FROM holdfast.journal
+           WHERE (chain, link) > ($1, $2) ORDER BY chain, link LIMIT $3",
+    types: &[Type::INT8, Type::INT8, Type::INT8],
+};
+/// Units whose counters are not the sums of their live claims.
+const COUNTERS: Sql = Sql {
+    text: "SELECT u.offer_id, u.unit_no, u.held, u.booked, coalesce(c.held, 0)::bigint, coalesce(c.booked, 0)::bigint
+           FROM holdfast.units u
+           FULL JOIN (SELECT offer_id, unit_no, sum(qty) FILTER (WHERE NOT booked) AS held,
+                             sum(qty) FILTER (WHERE booked) AS booked
+                      FROM holdfast.claims GROUP BY offer_id, unit_no) c USING (offer_id, unit_no)
+           WHERE u.held IS DISTINCT FROM coalesce(c.held, 0) OR u.booked IS DISTINCT FROM coalesce(c.booked, 0)
+           LIMIT 20",
+    types: &[],
+};
+const CLAIMS: Sql =
+    Sql { text: "SELECT offer_id, unit_no, hold_id, qty, booked FROM holdfast.claims", types: &[] };
+const ANSWERS: Sql = Sql { text: "SELECT count(*) FROM holdfast.answers", types: &[] };
+
+/// Verifies the books that are kept there.
+pub async fn verify(connecting: &Connecting) -> Result<Report, LedgerError> {
+    let mut session = Sessions::new(connecting)?.ordinary().await?;
+    begin_view(&mut session).await?;
+    let mut report = Report::default();
+    chains(&session, &mut report).await?;
+    let folded = fold(&session, &mut report).await?;
+    let kept = read_parts(&session, Moment::from_ms(0), &mut Interner::default()).await?;
+    tables(&mut report, folded.as_ref(), &kept);
+    claims(&session, &mut report, &kept).await?;
+    report.answers = session.rows_patiently(&ANSWERS, &[]).await?[0].get::<_, i64>(0) as usize;
+    (report.offers, report.holds, report.bookings) =
+        (kept.offers.len(), kept.holds.len(), kept.bookings.len());
+    session.roll_back().await;
+    Ok(report)
+}
+
+/// Every chain from its first link.
+async fn chains(session: &Session, report: &mut Report) -> Result<(), Trouble> {
+    let (mut chain, mut after) = (Chain { id: i64::MIN, link: 0, hash: [0; 32] }, (i64::MIN, 0));
+    loop {
+        let page = session.rows_patiently(&CHAINS, &[&after.0, &after.1, &PAGE]).await?;
+        for row in &page {
+            let (id, link): (i64, i64) = (row.get(0), row.get(1));
+            if id != chain.id {
+                chain = Chain { id, link: 0, hash: [0; 32] };
+            }
+            if link != chain.link + 1 {
+                report.breaks("I11", format_args!("chain {id}: link {} is missing", chain.link + 1));
+            }
+            chain = Chain { link: link - 1, ..chain }.then(row.get(2));
+            if chain.hash[..] != *row.get::<_, &[u8]>(3) {
+                report.breaks("I11", format_args!("chain {id}: the hash of link {link} does not fit"));
+                chain.hash = row.get::<_, &[u8]>(3).try_into().unwrap_or_default();
+            }
+            after = (id, link);
+        }
+        if (page.len() as i64) < PAGE {
+            return Ok(());
+        }
+    }
+}
+
+/// The state that all entries add up to; `None` where they do not fit each other.
+async fn fold(session: &Session, report: &mut Report) -> Result<Option<State>, Trouble> {
+    let mut folding = Folding::default();
+    let mut after = 0_i64;
+    loop {
+        let page = session.rows_patiently(&JOURNAL, &[&after, &PAGE]).await?;
+        for row in &page {
+            report.entries += 1;
+            after = row.get(0);
+            if let Err(why) = folding.entry(row) {
+                report.breaks("I11", format_args!("entry {after}: {why}"));
+                return Ok(None);
+            }
+        }
+        if (page.len() as i64) < PAGE {
+            break;
+        }
+    }
+    for broken in invariants::check(&folding.state) {
+        report.breaks("I1-I3", format_args!("{broken:?}"));
+    }
+    report.shown = report.entries;
+    Ok(Some(folding.state))
+}
+
+#[derive(Default)]
+struct Folding {
+    state: State,
+    versions: HashMap<String, Version>,
+    interner: Interner,
+}
+
+impl Folding {
+    fn entry(&mut self, row: &Row) -> Result<(), String> {
+        let (offers, before): (Vec<String>, Vec<i64>) = (row.get(3), row.get(4));
+        let version = rows::version(row, 5);
+        for (offer, before) in offers.into_iter().zip(before) {
+            let known = self.versions.insert(offer.clone(), version).unwrap_or_default();
+            if known.0 != before as u64 {
+                return Err(format!("{offer} was at {known}, not at 1.{before}"));
+            }
+        }
+        let entry: Entry =
+            codec::decode_entry(row.get(6), &mut self.interner).map_err(|fault| fault.to_string())?;
+        let state = &mut self.state;
+        catch_unwind(AssertUnwindSafe(|| apply_as(state, &entry.event, entry.at, version)))
+            .map_err(|_| "does not fit what came before it".to_owned())
+    }
+}
+
+/// The tables say what the journal adds up to.
+fn tables(report: &mut Report, folded: Option<&State>, kept: &Parts) {
+    let Some(mut folded) = folded.map(State::parts) else { return };
+    folded.holds.sort_unstable_by_key(|hold| hold.id);
+    folded.bookings.sort_unstable_by_key(|booking| booking.id);
+    let mut offers = kept.offers.clone();
+    let mut expected = folded.offers;
+    offers.sort_unstable_by(|a, b| a.offer.id().cmp(b.offer.id()));
+    expected.sort_unstable_by(|a, b| a.offer.id().cmp(b.offer.id()));
+    if offers != expected {
+        report.breaks("I11", "the offers are not what the journal says");
+    }
+    let mut holds = kept.holds.clone();
+    holds.sort_unstable_by_key(|hold| hold.id);
+    if let Some((found, said)) = holds.iter().zip(&folded.holds).find(|(found, folded)| found != folded) {
+        report.breaks("I11", format_args!("hold {} is {found:?}, the journal says {said:?}", found.id));
+    } else if holds.len() != folded.holds.len() {
+        report.breaks("I11", format_args!("{} holds, the journal has {}", holds.len(), folded.holds.len()));
+    }
+    let mut bookings = kept.bookings.clone();
+    bookings.sort_unstable_by_key(|booking| booking.id);
+    if let Some((found, said)) = bookings.iter().zip(&folded.bookings).find(|(found, folded)| found != folded)
+    {
+        report.breaks("I4", format_args!("booking {} is {found:?}, the journal says {said:?}", found.id));
+    } else if bookings.len() != folded.bookings.len() {
+        let (found, said) = (bookings.len(), folded.bookings.len());
+        report.breaks("I4", format_args!("{found} bookings, the journal has {said}"));
+    }
+}
+
+/// Live claims are those of active holds and confirmed bookings, and the counters are their sums.
+async fn claims(session: &Session, report: &mut Report, kept: &Parts) -> Result<(), Trouble> {
+    for row in session.rows_patiently(&COUNTERS, &[]).await? {
+        let (offer, unit): (&str, i64) = (row.get(0), row.get(1));
+        report.breaks(
+            "I3",
+            format_args!("unit {unit} of {offer}: its counters are not the sums of its claims"),
+        );
+    }
+    let mut live: HashMap<(String, i64, String), (i64, bool)> = HashMap::new();
+    let mut expect = |hold: String, lines: &[holdfast_domain::Line], booked: bool| {
+        for line in lines {
+            for unit in line.units() {
+                let key = (line.offer.to_string(), i64::from(unit), hold.clone());
+                live.insert(key, (i64::from(line.qty), booked));
+            }
+        }
+    };
+    let active = kept.holds.iter().filter(|hold| hold.state == holdfast_domain::HoldState::Active);
+    active.for_each(|hold| expect(hold.id.to_string(), &hold.lines, false));
+    let confirmed =
+        kept.bookings.iter().filter(|booking| booking.state == holdfast_domain::BookingState::Confirmed);
+    confirmed.for_each(|booking| expect(booking.hold.to_string(), &booking.lines, true));
+    for row in session.rows_patiently(&CLAIMS, &[]).await? {
+        let key: (String, i64, String) = (row.get(0), row.get(1), row.get(2));
+        if live.remove(&key) != Some((row.get(3), row.get(4))) {
+            report.breaks(
+                "I1",
+                format_args!("{} claims unit {} of {} without a right to", key.2, key.1, key.0),
+            );
+        }
+    }
+    for (offer, unit, hold) in live.into_keys().take(20) {
+        report.breaks("I1", format_args!("{hold} has lost its claim on unit {unit} of {offer}"));
+    }
+    Ok(())
+}
