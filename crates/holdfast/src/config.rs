@@ -49,11 +49,7 @@ fn show(raw: &Raw) {
 }
 
 fn shown(spec: &Spec, raw: &Raw) -> String {
-    match (&raw.get(spec.key).text, spec.secret) {
-        (Some(_), true) => "********".into(),
-        (Some(text), false) => text.clone(),
-        (None, _) => "–".into(),
-    }
+    raw.get(spec.key).text.as_deref().map_or_else(|| "–".into(), |text| spec.show(text))
 }
 
 fn as_json(raw: &Raw) -> serde_json::Value {

@@ -1,18 +1,18 @@
-//! `holdfast keys`: the API keys of a data folder, with or without a server running on it. A running server
+//! `holdfast keys`: the API keys in the books, with or without a server running on them. A running server
 //! knows a new key at once and forgets a revoked one within seconds.
 
 use clap::{Args, Subcommand, ValueEnum};
 use holdfast_engine::{
     clock::{Clock, SystemClock},
-    ledger::{Role, StoredKey, embedded},
+    ledger::{Role, StoredKey, embedded, postgres},
 };
 use holdfast_server::mint_key;
 use serde_json::{Value, json};
 
 use crate::{
     failure::{Exit, Failure},
-    node::cannot_open,
-    settings::FolderArgs,
+    node::{cannot_open, in_postgres},
+    settings::{Books, BooksArgs},
     term::Term,
 };
 
@@ -50,7 +50,7 @@ enum Action {
 #[derive(Debug, Args)]
 struct Common {
     #[command(flatten)]
-    folder: FolderArgs,
+    books: BooksArgs,
     /// For machines
     #[arg(long)]
     json: bool,
@@ -83,9 +83,14 @@ fn create(role: RoleName, common: &Common) -> Result<Exit, Failure> {
         RoleName::Seller => Role::Seller,
         RoleName::Admin => Role::Admin,
     };
-    let folder = common.folder.settings()?.data;
+    let books = common.books.books()?;
     let (key, stored) = mint_key(role, SystemClock::new().now());
-    embedded::keys::add(&folder, &stored).map_err(|fault| cannot_open(&fault))?;
+    match &books {
+        Books::Folder(folder) => {
+            embedded::keys::add(folder, &stored).map_err(|fault| cannot_open(&fault))?;
+        }
+        Books::Postgres(to) => in_postgres(to, postgres::keys::add(to, &stored))?,
+    }
     if common.json {
         println!("{:#}", json!({"key": key, "prefix": stored.prefix, "role": role_name(role)}));
         return Ok(Exit::Done);
@@ -101,8 +106,10 @@ fn create(role: RoleName, common: &Common) -> Result<Exit, Failure> {
 }
 
 fn list(common: &Common) -> Result<Exit, Failure> {
-    let folder = common.folder.settings()?.data;
-    let keys = embedded::keys::list(&folder).map_err(|fault| cannot_open(&fault))?;
+    let keys = match &common.books.books()? {
+        Books::Folder(folder) => embedded::keys::list(folder).map_err(|fault| cannot_open(&fault))?,
+        Books::Postgres(to) => in_postgres(to, postgres::keys::list(to))?,
+    };
     if common.json {
         println!("{:#}", json!({"data": keys.iter().map(as_json).collect::<Vec<_>>()}));
         return Ok(Exit::Done);
@@ -126,13 +133,18 @@ fn as_json(key: &StoredKey) -> Value {
 }
 
 fn revoke(prefix: &str, common: &Common) -> Result<Exit, Failure> {
-    let folder = common.folder.settings()?.data;
+    let books = common.books.books()?;
     // People paste whole keys; the secret part is of no use here.
     let prefix = prefix.strip_prefix("hf_").and_then(|rest| rest.split('_').next()).unwrap_or(prefix);
-    let revoked = embedded::keys::revoke(&folder, prefix, SystemClock::new().now())
-        .map_err(|fault| cannot_open(&fault))?;
+    let now = SystemClock::new().now();
+    let revoked = match &books {
+        Books::Folder(folder) => {
+            embedded::keys::revoke(folder, prefix, now).map_err(|fault| cannot_open(&fault))?
+        }
+        Books::Postgres(to) => in_postgres(to, postgres::keys::revoke(to, prefix, now))?,
+    };
     if !revoked {
-        let what = format!("there is no living key with the prefix {prefix:?} in {}", folder.display());
+        let what = format!("there is no living key with the prefix {prefix:?} in {books}");
         return Err(Failure::usage(what, "`holdfast keys list` shows them all"));
     }
     match common.json {

@@ -18,6 +18,7 @@ mod import;
 mod keys;
 mod load;
 mod machine;
+mod migrate;
 mod node;
 mod place;
 mod race;
@@ -53,6 +54,7 @@ enum Command {
     Verify(verify::VerifyArgs),
     Bench(bench::BenchArgs),
     Keys(keys::KeysArgs),
+    Migrate(migrate::MigrateArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Doctor(doctor::DoctorArgs),
@@ -69,6 +71,7 @@ impl Command {
             Self::Verify(args) => verify::run(args),
             Self::Bench(args) => bench::run(args),
             Self::Keys(args) => keys::run(args),
+            Self::Migrate(args) => migrate::run(args),
             Self::Import(args) => import::run(args),
             Self::Export(args) => export::run(args),
             Self::Doctor(args) => doctor::run(args),
@@ -83,6 +86,7 @@ impl Command {
             Self::Race(args) => args.json,
             Self::Verify(args) => args.json,
             Self::Keys(args) => args.wants_json(),
+            Self::Migrate(args) => args.json,
             Self::Import(args) => args.json,
             Self::Doctor(args) => args.json,
             Self::Config(args) => args.json,

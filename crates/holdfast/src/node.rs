@@ -1,6 +1,8 @@
 //! One Holdfast server put together: the ledger on its storage, the pipeline before it, the live map behind it and
 //! HTTP around them. `serve` and `demo` run one for others; `import` and `export` run one for themselves when they
-//! are pointed at a folder, so that there is one way in whoever asks.
+//! are pointed at the books, so that there is one way in whoever asks.
+
+mod arrival;
 
 use std::{
     fs,
@@ -13,8 +15,9 @@ use std::{
 use holdfast_engine::{
     clock::{Clock, SystemClock},
     ledger::{
-        Ledger, Role,
+        Ledger, LedgerError, Role,
         embedded::{self, EmbeddedLedger, Storage, StoreError},
+        postgres::{self, Connecting, PostgresLedger},
     },
     mint,
     outbox::live_map::LiveMap,
@@ -24,50 +27,73 @@ use holdfast_server::{Parts, mint_key, render};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{failure::Failure, settings::Settings};
+use crate::{
+    failure::Failure,
+    settings::{Books, Settings},
+};
 
 /// A server ready to listen, with its books open.
 #[derive(Debug)]
 pub struct Node {
-    ledger: Arc<EmbeddedLedger>,
+    opened: Opened,
     clock: Arc<dyn Clock>,
     parts: Parts,
 }
 
+/// Books that are open, to be closed in the end.
+#[derive(Debug, Clone)]
+enum Opened {
+    Embedded(Arc<EmbeddedLedger>),
+    Postgres(Arc<PostgresLedger>),
+}
+
+impl Opened {
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        match self {
+            Self::Embedded(ledger) => ledger.clone(),
+            Self::Postgres(ledger) => ledger.clone(),
+        }
+    }
+}
+
 impl Node {
-    /// Opens the books in the settings' folder. Blocks while they load.
-    pub fn on_disk(settings: &Settings) -> Result<Self, Failure> {
-        Self::open(Storage::Dir(settings.data.clone()), settings, || session_secret(&settings.data))
+    /// Opens the books that the settings name; waits a while for a PostgreSQL that is not there yet. Blocks while
+    /// books in a folder load.
+    pub async fn open(settings: &Settings) -> Result<Self, Failure> {
+        match &settings.books {
+            Books::Folder(folder) => {
+                let opened = embedded(Storage::Dir(folder.clone()), settings)?;
+                // Only now is the folder ours, and the secret in it.
+                let secret = session_secret(folder).map_err(|fault| cannot_keep_secret(folder, fault))?;
+                Ok(Self::around(opened, settings, secret))
+            }
+            Books::Postgres(connecting) => {
+                arrival::wait_for(connecting, settings.pg_wait).await?;
+                let opened = shared(connecting, settings).await.map_err(|fault| cannot_share(&fault))?;
+                let secret = postgres::secrets::session(connecting, random_secret()).await;
+                Ok(Self::around(opened, settings, secret.map_err(|fault| cannot_share(&fault))?))
+            }
+        }
     }
 
     /// Opens empty books that are gone with the process.
     pub fn in_memory(settings: &Settings) -> Result<Self, Failure> {
-        Self::open(Storage::Memory, settings, || Ok(random_secret()))
+        Ok(Self::around(embedded(Storage::Memory, settings)?, settings, random_secret()))
     }
 
-    fn open(
-        storage: Storage,
-        settings: &Settings,
-        secret: impl FnOnce() -> io::Result<[u8; 32]>,
-    ) -> Result<Self, Failure> {
+    fn around(opened: Opened, settings: &Settings, secret: [u8; 32]) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let books = embedded::Settings {
-            limits: settings.ledger.clone(),
-            ..embedded::Settings::new(storage, clock.clone(), Arc::new(render))
-        };
-        let ledger = Arc::new(EmbeddedLedger::open(books).map_err(|fault| cannot_open(&fault))?);
-        // Only now is the folder ours, and the secret in it.
-        let secret = secret().map_err(|fault| cannot_keep_secret(settings, fault))?;
-        let pipeline = Arc::new(Pipeline::new(ledger.clone(), settings.pipeline.clone()));
-        let live_map = LiveMap::new(ledger.clone(), settings.live_map.clone());
+        let ledger = opened.ledger();
+        let pipeline = Arc::new(Pipeline::new(Arc::clone(&ledger), settings.pipeline.clone()));
+        let live_map = LiveMap::new(ledger, settings.live_map.clone());
         let parts = Parts { pipeline, live_map, clock: clock.clone(), settings: settings.for_server(secret) };
-        Ok(Self { ledger, clock, parts })
+        Self { opened, clock, parts }
     }
 
     /// A fresh API key, known to the ledger from now on.
     pub async fn add_key(&self, role: Role) -> Result<String, Failure> {
         let (key, stored) = mint_key(role, self.clock.now());
-        self.ledger.add_key(stored).await.map_err(|fault| {
+        self.opened.ledger().add_key(stored).await.map_err(|fault| {
             Failure::broken("the key could not be written down", "run `holdfast doctor`").because(fault)
         })?;
         Ok(key)
@@ -76,8 +102,32 @@ impl Node {
     /// Serves until `shutdown` is cancelled, then finishes what is under way and closes the books.
     pub async fn run(self, listener: TcpListener, shutdown: CancellationToken) {
         holdfast_server::run(listener, self.parts, shutdown).await;
-        self.ledger.shutdown().await;
+        match self.opened {
+            Opened::Embedded(ledger) => ledger.shutdown().await,
+            // Everything acknowledged is committed, and what is left to do other nodes do too.
+            Opened::Postgres(ledger) => drop(ledger),
+        }
     }
+}
+
+fn embedded(storage: Storage, settings: &Settings) -> Result<Opened, Failure> {
+    let books = embedded::Settings {
+        limits: settings.embedded.clone(),
+        ..embedded::Settings::new(storage, Arc::new(SystemClock::new()), Arc::new(render))
+    };
+    let ledger = EmbeddedLedger::open(books).map_err(|fault| cannot_open(&fault))?;
+    Ok(Opened::Embedded(Arc::new(ledger)))
+}
+
+async fn shared(connecting: &Connecting, settings: &Settings) -> Result<Opened, LedgerError> {
+    let new = postgres::Settings::new(&connecting.url, Arc::new(render));
+    let books = postgres::Settings {
+        connecting: connecting.clone(),
+        claiming: settings.strategy.claiming().unwrap_or(new.claiming),
+        limits: settings.postgres.clone(),
+        ..new
+    };
+    Ok(Opened::Postgres(Arc::new(PostgresLedger::open(books).await?)))
 }
 
 /// The ledger's words end with what to do, after the last semicolon.
@@ -98,8 +148,32 @@ pub fn cannot_open(fault: &StoreError) -> Failure {
     }
 }
 
-fn cannot_keep_secret(settings: &Settings, fault: io::Error) -> Failure {
-    let what = format!("the session secret in {} cannot be read or made", settings.data.display());
+/// Does one thing with books in PostgreSQL, for a command that does not wait for them.
+pub fn in_postgres<T>(
+    connecting: &Connecting,
+    work: impl Future<Output = Result<T, LedgerError>>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|fault| {
+        Failure::broken("the operating system gives no timers", "look at the limits of this user")
+            .because(fault)
+    })?;
+    runtime.block_on(async {
+        arrival::ask_once(connecting).await?;
+        work.await.map_err(|fault| cannot_share(&fault))
+    })
+}
+
+/// What became of books in PostgreSQL, to whoever wanted something of them.
+fn cannot_share(fault: &LedgerError) -> Failure {
+    let next = "look at PostgreSQL's log, and at what `holdfast doctor --ledger …` finds";
+    match fault {
+        LedgerError::Invalid(_) => Failure::broken(fault.to_string(), next),
+        _ => Failure::unreachable(fault.to_string(), next),
+    }
+}
+
+fn cannot_keep_secret(folder: &Path, fault: io::Error) -> Failure {
+    let what = format!("the session secret in {} cannot be read or made", folder.display());
     Failure::unreachable(what, "check that the folder may be written to: `holdfast doctor`").because(fault)
 }
 

@@ -1,4 +1,4 @@
-//! Where `import` and `export` work: a running server, or a data folder that no server is running on.
+//! Where `import` and `export` work: a running server, a data folder that no server is running on, or a PostgreSQL.
 
 use std::path::PathBuf;
 
@@ -23,6 +23,9 @@ pub struct PlaceArgs {
     /// Work on this data folder instead of a running server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     data: Option<PathBuf>,
+    /// Work on this PostgreSQL instead of a running server; other nodes may be running on it
+    #[arg(long, value_name = "postgres://…", conflicts_with_all = ["url", "data"])]
+    ledger: Option<String>,
 }
 
 impl PlaceArgs {
@@ -37,12 +40,23 @@ impl PlaceArgs {
         }
     }
 
+    /// The books to work on, as a setting. With the strategy that needs no gate: what is done here makes offers and
+    /// reads, and neither is asked of a gate.
+    fn books(&self) -> Option<[(&'static str, String); 2]> {
+        let folder = self.data.as_ref().map(|folder| ("data", folder.display().to_string()));
+        let (place, strategy) = match (folder, &self.ledger) {
+            (Some(folder), _) => (folder, "writer"),
+            (None, ledger) => (("ledger", ledger.clone()?), "batched"),
+        };
+        Some([place, ("strategy", strategy.to_owned())])
+    }
+
     /// Does `work` through the API of the place.
     pub fn work<T>(&self, work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>) -> Result<T, Failure> {
-        match &self.data {
-            Some(folder) => {
-                let given = [("data", folder.display().to_string())].into();
-                let settings = Settings::check(&Flags { config: None, given }.gather()?)?;
+        match self.books() {
+            Some(named) => {
+                let raw = Flags { config: None, given: named.into() }.gather()?.without("gate");
+                let settings = Settings::check(&raw)?;
                 serve::runtime(&settings)?.block_on(beside_own_server(&settings, work))
             }
             None => {
@@ -54,13 +68,13 @@ impl PlaceArgs {
     }
 }
 
-/// Serves the folder on a free port of this machine, to ourselves alone, for as long as the work takes.
+/// Serves the books on a free port of this machine, to ourselves alone, for as long as the work takes.
 async fn beside_own_server<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let key = format!("{:032x}", mint::random_bits());
-    let node = Node::on_disk(&settings.clone().with_admin_key(&key))?;
+    let node = Node::open(&settings.clone().with_admin_key(&key)).await?;
     let listening = TcpListener::bind("127.0.0.1:0").await;
     let no_port =
         |fault| Failure::broken("this machine gives no port", "check its network settings").because(fault);

@@ -14,7 +14,7 @@ use crate::{
     stop,
 };
 
-/// Serve from a data folder
+/// Serve from a data folder, or from PostgreSQL with any number of other nodes
 #[derive(Debug, Args)]
 #[command(
     after_help = "Prints `listening on http://ADDRESS` once it is ready; port 0 picks a free one. Ctrl-C or SIGTERM \
@@ -53,12 +53,12 @@ async fn serve(settings: &Settings) -> Result<Exit, Failure> {
     // First the port, then the books: a server that cannot listen should not load a million entries to find out.
     let listener =
         TcpListener::bind(settings.listen).await.map_err(|fault| cannot_listen(settings, fault))?;
-    let node = Node::on_disk(settings)?;
+    let node = Node::open(settings).await?;
     let address = listener.local_addr().map_err(|fault| cannot_listen(settings, fault))?;
     let shutdown = CancellationToken::new();
     let stopped = tokio::spawn(stop::on_signal(shutdown.clone()));
     announce(&format!("listening on http://{address}"));
-    info!(%address, data = %settings.data.display(), "ready");
+    info!(%address, ledger = %settings.books, strategy = %settings.strategy, gate = "none", "ready");
     node.run(listener, shutdown).await;
     stopped.abort();
     info!("stopped; the books are closed");

@@ -12,7 +12,11 @@ use holdfast_engine::clock::{Clock, SystemClock};
 use rusqlite::{Connection, OpenFlags};
 
 use super::Finding;
-use crate::{machine, settings::Settings, term};
+use crate::{
+    machine,
+    settings::{Books, Settings},
+    term,
+};
 
 /// The books and their lock, as the embedded ledger names them.
 const BOOKS: &str = "holdfast.db";
@@ -28,7 +32,16 @@ const LARGE_LAG: i64 = 100_000;
 const EARLIEST: Moment = Moment::from_s(1_767_225_600);
 
 pub(super) fn all(settings: &Settings, strangers: &[String]) -> Vec<Finding> {
-    let folder = settings.data.as_path();
+    let mut findings = match &settings.books {
+        Books::Folder(folder) => in_folder(folder),
+        Books::Postgres(_) => Vec::new(),
+    };
+    findings.extend([clock(), open_files(settings), listen(settings.listen)]);
+    findings.extend(strangers.iter().map(|name| stranger(name)));
+    findings
+}
+
+fn in_folder(folder: &Path) -> Vec<Finding> {
     let mut findings = vec![folder_exists(folder)];
     if folder.is_dir() {
         findings.extend([
@@ -40,8 +53,7 @@ pub(super) fn all(settings: &Settings, strangers: &[String]) -> Vec<Finding> {
         ]);
         findings.extend(books(folder));
     }
-    findings.extend([sqlite(), clock(), open_files(settings), listen(settings.listen)]);
-    findings.extend(strangers.iter().map(|name| stranger(name)));
+    findings.push(sqlite());
     findings
 }
 

@@ -1,16 +1,22 @@
 //! Raw settings become checked ones. Nothing after this point parses or doubts a setting.
 
-use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, ops::RangeInclusive, time::Duration};
 
-use holdfast_engine::{ledger::embedded, outbox::live_map, pipeline};
+use holdfast_engine::{
+    ledger::{embedded, postgres},
+    outbox::live_map,
+    pipeline,
+    strategy::Strategy,
+};
 use tracing_subscriber::EnvFilter;
 
-use super::{Fault, Raw, spec};
+use super::{Books, Fault, Raw, address::HIDDEN, sources::Source, spec};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
-    pub data: PathBuf,
+    pub books: Books,
+    pub strategy: Strategy,
     pub admin_key: Option<Secret>,
     /// `None`: one a processor core.
     pub threads: Option<usize>,
@@ -18,7 +24,10 @@ pub struct Settings {
     pub secure_cookies: bool,
     pub server: holdfast_server::Limits,
     pub pipeline: pipeline::Limits,
-    pub ledger: embedded::Limits,
+    pub embedded: embedded::Limits,
+    pub postgres: postgres::Limits,
+    /// How long a starting server waits for PostgreSQL.
+    pub pg_wait: Duration,
     pub live_map: live_map::Settings,
     pub log: String,
     pub log_format: LogFormat,
@@ -42,28 +51,30 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("********")
+        f.write_str(HIDDEN)
     }
 }
 
 impl Settings {
     pub fn check(raw: &Raw) -> Result<Self, Vec<Fault>> {
-        let mut read = Reader { raw, faults: Vec::new() };
-        // There is one so far; naming another should not be silently ignored.
-        read.one_of("strategy", &["writer"]);
+        let mut read = Reader::of(raw);
+        let books = read.books();
         let settings = Self {
             listen: read.address("listen"),
-            data: read.text("data").into(),
+            strategy: read.strategy(&books),
+            books,
             admin_key: read.admin_key(),
             threads: Some(read.count("threads", 0..=1024)).filter(|&threads| threads > 0),
             allowed_origins: read.origins("allowed_origins"),
-            secure_cookies: read.one_of("secure_cookies", &["false", "true"]) == "true",
+            secure_cookies: read.flag("secure_cookies"),
             server: read.server(),
             pipeline: pipeline::Limits {
                 max_in_flight: read.count("max_in_flight", 1..=1_000_000),
                 deadline: read.duration("deadline", MS..=HOUR),
             },
-            ledger: read.ledger(),
+            embedded: read.embedded(),
+            postgres: read.postgres(),
+            pg_wait: read.duration("pg_wait", Duration::ZERO..=DAY),
             live_map: read.live_map(),
             log: read.filter("log"),
             log_format: match read.one_of("log_format", &["text", "json"]) {
@@ -72,7 +83,7 @@ impl Settings {
             },
         };
         settings.refuse_open_door(&mut read);
-        if read.faults.is_empty() { Ok(settings) } else { Err(read.faults) }
+        read.done(settings)
     }
 
     /// The same settings with another admin key, for servers that a command runs for itself.
@@ -108,17 +119,28 @@ impl Settings {
     }
 }
 
-const MS: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3600);
-const YEAR: Duration = Duration::from_secs(365 * 86_400);
-const MANY: usize = 1_000_000;
+pub(super) const MS: Duration = Duration::from_millis(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
+pub(super) const MANY: usize = 1_000_000;
 
 /// Reads values one by one and remembers every fault. A value at fault reads as its default, which is never
 /// used: one fault is enough for [`Settings::check`] to fail.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     raw: &'a Raw,
     faults: Vec<Fault>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn of(raw: &'a Raw) -> Self {
+        Self { raw, faults: Vec::new() }
+    }
+
+    /// What was read, unless anything was at fault.
+    pub(super) fn done<T>(self, read: T) -> Result<T, Vec<Fault>> {
+        if self.faults.is_empty() { Ok(read) } else { Err(self.faults) }
+    }
 }
 
 /// The groups of settings, as the parts of the program want them.
@@ -137,7 +159,7 @@ impl Reader<'_> {
         }
     }
 
-    fn ledger(&mut self) -> embedded::Limits {
+    fn embedded(&mut self) -> embedded::Limits {
         embedded::Limits {
             max_batch: self.count("max_batch", 1..=100_000),
             gather: self.duration("gather", Duration::ZERO..=SECOND),
@@ -149,7 +171,7 @@ impl Reader<'_> {
             upkeep_slice: self.duration("upkeep_slice", MS..=SECOND),
             max_tables_lag: self.count("max_tables_lag", 1000..=1_000_000_000) as u64,
             max_unfiled_answers: self.count("max_unfiled_answers", 1..=100_000_000),
-            answers_kept: self.duration("answers_kept", HOUR..=YEAR),
+            answers_kept: self.duration("answers_kept", HOUR..=365 * DAY),
             checkpoint_every: Some(self.count("checkpoint_every", 0..=1_000_000_000) as u64)
                 .filter(|&every| every > 0),
             max_file_bytes: Some(self.size("max_file", 0..=1 << 50) as u64).filter(|&bytes| bytes > 0),
@@ -164,21 +186,27 @@ impl Reader<'_> {
             interval_per_thousand: self.duration("map_interval_per_thousand", MS..=HOUR),
             remembered: self.count("map_remembered", 1..=100_000_000),
             lag: self.count("map_lag", 1..=MANY),
-            linger: self.duration("map_linger", MS..=24 * HOUR),
+            linger: self.duration("map_linger", MS..=DAY),
         }
     }
 }
 
 /// One value at a time.
 impl Reader<'_> {
-    fn fault(&mut self, key: &'static str, rule: impl Into<String>) {
+    pub(super) fn fault(&mut self, key: &'static str, rule: impl Into<String>) {
         let given = self.raw.get(key);
-        let secret = spec::find(key).is_some_and(|spec| spec.secret);
-        let shown = if secret { "********" } else { given.text.as_deref().unwrap_or_default() };
+        let text = given.text.as_deref().unwrap_or_default();
+        let shown = spec::find(key).map(|spec| spec.show(text)).unwrap_or_default();
         self.faults.push(Fault { at: format!("{key} = {shown:?} ({})", given.source), rule: rule.into() });
     }
 
-    fn text(&mut self, key: &'static str) -> String {
+    /// What somebody set, be it empty.
+    pub(super) fn given(&self, key: &str) -> Option<String> {
+        let given = self.raw.get(key);
+        given.text.clone().filter(|_| given.source != Source::Default)
+    }
+
+    pub(super) fn text(&mut self, key: &'static str) -> String {
         match self.raw.get(key).text.as_deref() {
             Some(text) if !text.trim().is_empty() => text.to_owned(),
             _ => {
@@ -207,14 +235,14 @@ impl Reader<'_> {
         })
     }
 
-    fn count(&mut self, key: &'static str, range: RangeInclusive<usize>) -> usize {
+    pub(super) fn count(&mut self, key: &'static str, range: RangeInclusive<usize>) -> usize {
         self.parsed(key, |text| {
             let number = text.replace('_', "").parse().ok().filter(|number| range.contains(number));
             number.ok_or_else(|| format!("must be a whole number from {} to {}", range.start(), range.end()))
         })
     }
 
-    fn duration(&mut self, key: &'static str, range: RangeInclusive<Duration>) -> Duration {
+    pub(super) fn duration(&mut self, key: &'static str, range: RangeInclusive<Duration>) -> Duration {
         self.parsed(key, |text| {
             let duration = duration(text).filter(|duration| range.contains(duration));
             duration.ok_or_else(|| {
@@ -255,6 +283,10 @@ impl Reader<'_> {
             self.fault(key, "must be origins with commas between them, such as https://tickets.example");
         }
         origins
+    }
+
+    pub(super) fn flag(&mut self, key: &'static str) -> bool {
+        self.one_of(key, &["false", "true"]) == "true"
     }
 
     fn one_of(&mut self, key: &'static str, words: &[&'static str]) -> &'static str {
@@ -308,13 +340,13 @@ fn is_origin(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
     use crate::settings::Flags;
 
-    fn check(given: &[(&'static str, &str)]) -> Result<Settings, Vec<Fault>> {
+    pub(in crate::settings) fn check(given: &[(&'static str, &str)]) -> Result<Settings, Vec<Fault>> {
         let given = given.iter().map(|&(key, text)| (key, text.to_owned())).collect();
         Settings::check(&Raw::gather(&Flags { config: None, given }, &BTreeMap::new()).unwrap())
     }
@@ -324,7 +356,13 @@ mod tests {
         let settings = check(&[]).unwrap();
         assert_eq!(format!("{:?}", settings.pipeline), format!("{:?}", pipeline::Limits::default()));
         assert_eq!(format!("{:?}", settings.server), format!("{:?}", holdfast_server::Limits::default()));
-        assert_eq!(format!("{:?}", settings.ledger), format!("{:?}", embedded::Limits::default()));
+        assert_eq!(format!("{:?}", settings.embedded), format!("{:?}", embedded::Limits::default()));
+        assert_eq!(format!("{:?}", settings.postgres), format!("{:?}", postgres::Limits::default()));
+        let url = "postgres://h/db";
+        let Books::Postgres(connecting) = check(&[("ledger", url)]).unwrap().books else {
+            panic!("no ledger")
+        };
+        assert_eq!(format!("{connecting:?}"), format!("{:?}", postgres::Connecting::to(url)));
         assert_eq!(format!("{:?}", settings.live_map), format!("{:?}", live_map::Settings::default()));
     }
 

@@ -8,12 +8,16 @@
 //! `HOLDFAST_MAX_IN_FLIGHT` as a variable. Raw text becomes checked settings once, at start, and all faults are
 //! reported together; after that nothing reads the environment again.
 
+mod address;
+mod books;
 mod check;
 mod sources;
 mod spec;
 
+pub use address::without_password;
+pub use books::Books;
 pub use check::{LogFormat, Settings};
-pub use sources::{Flags, FolderArgs, Raw};
+pub use sources::{BooksArgs, Flags, Raw};
 pub use spec::{SPECS, Spec};
 
 use crate::failure::Failure;

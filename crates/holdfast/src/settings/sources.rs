@@ -1,6 +1,7 @@
 //! Gathering raw settings: flags over variables over the file over defaults, each remembered with its source.
 
 use std::{
+    cmp::Ordering,
     collections::BTreeMap,
     env, fmt, fs,
     path::{Path, PathBuf},
@@ -10,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use toml::Spanned;
 
 use super::{
-    Fault, Settings,
+    Books, Fault,
     spec::{self, SPECS, Spec},
 };
 use crate::failure::Failure;
@@ -30,12 +31,31 @@ pub struct Given {
     pub source: Source,
 }
 
+impl Given {
+    fn default_of(key: &str) -> Self {
+        let default = spec::find(key).and_then(|spec| spec.default);
+        Self { text: default.map(str::to_owned), source: Source::Default }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     Flag(String),
     Variable(String),
     File { path: PathBuf, line: usize },
     Default,
+}
+
+impl Source {
+    /// How near to the command it was said: what is nearer counts.
+    const fn nearness(&self) -> u8 {
+        match self {
+            Self::Flag(_) => 3,
+            Self::Variable(_) => 2,
+            Self::File { .. } => 1,
+            Self::Default => 0,
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -56,25 +76,25 @@ pub struct Flags {
     pub given: BTreeMap<&'static str, String>,
 }
 
-/// The two settings that every command working on a data folder takes.
+/// The settings that every command working on the books takes.
 #[derive(Debug, Clone, Args)]
-pub struct FolderArgs {
+pub struct BooksArgs {
     /// The data folder [env: HOLDFAST_DATA] [default: ./holdfast-data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
+    /// The PostgreSQL that holds the books, instead of a folder [env: HOLDFAST_LEDGER]
+    #[arg(long, value_name = "postgres://…")]
+    pub ledger: Option<String>,
     /// A TOML file of settings [env: HOLDFAST_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
-impl FolderArgs {
-    pub fn settings(&self) -> Result<Settings, Failure> {
-        Ok(Settings::check(&Raw::gather(&self.flags(), &environment())?)?)
-    }
-
-    pub fn flags(&self) -> Flags {
-        let given = self.data.iter().map(|data| ("data", data.clone())).collect();
-        Flags { config: self.config.clone(), given }
+impl BooksArgs {
+    pub fn books(&self) -> Result<Books, Failure> {
+        let given = [("data", &self.data), ("ledger", &self.ledger)];
+        let given = given.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect();
+        Ok(Books::check(&Flags { config: self.config.clone(), given }.gather()?)?)
     }
 }
 
@@ -107,16 +127,40 @@ impl Raw {
             let by_file = file.get(spec.key).map(|(text, source)| (text, source.clone()));
             let given = match by_flag.or(by_variable).or(by_file) {
                 Some((text, source)) => Given { text: Some(text.clone()), source },
-                None => Given { text: spec.default.map(str::to_owned), source: Source::Default },
+                None => Given::default_of(spec.key),
             };
             (spec.key, given)
         };
-        Ok(Self { given: SPECS.iter().map(pick).collect(), strangers: strangers(environment) })
+        let mut given = SPECS.iter().map(pick).collect();
+        settle_place(&mut given);
+        Ok(Self { given, strangers: strangers(environment) })
+    }
+
+    /// The same settings as if nobody had set this one.
+    #[must_use]
+    pub fn without(mut self, key: &'static str) -> Self {
+        self.given.insert(key, Given::default_of(key));
+        self
     }
 
     pub fn get(&self, key: &str) -> &Given {
         &self.given[key]
     }
+}
+
+/// The books are in one place. Of two that are named the nearer to the command counts, as with any setting; two
+/// named equally near are both left, to be refused. The strategy, where nobody names one, follows the place.
+fn settle_place(given: &mut BTreeMap<&'static str, Given>) {
+    let near = |key: &str| given[key].source.nearness();
+    let unset = Given { text: None, source: Source::Default };
+    match near("ledger").cmp(&near("data")) {
+        Ordering::Greater => given.insert("data", unset),
+        Ordering::Less => given.insert("ledger", unset),
+        Ordering::Equal => None,
+    };
+    let default = if given["ledger"].text.is_some() { "batched" } else { "writer" };
+    let strategy = given.get_mut("strategy").expect("every setting is there");
+    strategy.text.get_or_insert_with(|| default.to_owned());
 }
 
 /// Variables of ours that are not settings: what the client commands read, and the name of the file itself.
@@ -255,6 +299,19 @@ mod tests {
         assert_eq!(shown("max_in_flight"), "2 HOLDFAST_MAX_IN_FLIGHT");
         assert_eq!(shown("listen"), "127.0.0.1:1 holdfast.toml:3");
         assert_eq!(shown("deadline"), "5s default");
+    }
+
+    #[test]
+    fn the_nearer_of_two_places_counts() {
+        let environment = variables(&[("HOLDFAST_LEDGER", "postgres://h/db")]);
+        let mut flags = Flags::default();
+        let value =
+            |flags: &Flags, key: &str| Raw::gather(flags, &environment).unwrap().get(key).text.clone();
+        assert_eq!(value(&flags, "data"), None);
+        assert_eq!(value(&flags, "strategy").as_deref(), Some("batched"));
+        flags.given.insert("data", "here".into());
+        assert_eq!(value(&flags, "ledger"), None);
+        assert_eq!(value(&flags, "strategy").as_deref(), Some("writer"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The table of settings: the one place that names each, says what it is for and gives its default.
 
+use super::address;
+
 /// One setting. Its flag and variable follow from its key.
 #[derive(Debug)]
 pub struct Spec {
@@ -10,8 +12,16 @@ pub struct Spec {
     /// `None`: unset unless somebody sets it.
     pub default: Option<&'static str>,
     pub help: &'static str,
-    /// Never shown, wherever it came from.
-    pub secret: bool,
+    pub shown: Shown,
+}
+
+/// How much of a value may be seen, in `holdfast config`, in errors and in logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    All,
+    /// An address that may carry a password.
+    WithoutPassword,
+    Never,
 }
 
 impl Spec {
@@ -22,11 +32,22 @@ impl Spec {
     pub fn variable(&self) -> String {
         format!("HOLDFAST_{}", self.key.to_ascii_uppercase())
     }
+
+    /// The value as anybody may see it.
+    pub fn show(&self, text: &str) -> String {
+        match self.shown {
+            Shown::All => text.to_owned(),
+            Shown::WithoutPassword => address::without_password(text),
+            Shown::Never => address::HIDDEN.to_owned(),
+        }
+    }
 }
 
 const SERVER: &str = "Server";
 const REQUESTS: &str = "Requests";
 const LEDGER: &str = "Ledger";
+const FOLDER: &str = "Ledger in a folder";
+const POSTGRES: &str = "Ledger in PostgreSQL";
 const LIVE_MAP: &str = "Live map";
 const LOGS: &str = "Logs";
 
@@ -45,18 +66,29 @@ pub const SPECS: &[Spec] = &[
         "./holdfast-data",
         "The folder that holds everything; one process at a time",
     ),
+    address(
+        SERVER,
+        "ledger",
+        "postgres://…",
+        "The PostgreSQL that holds everything, for any number of nodes; instead of --data",
+    ),
+    address(
+        SERVER,
+        "gate",
+        "redis://…",
+        "The Redis that refuses before PostgreSQL is asked; several with commas between them",
+    ),
+    optional(
+        SERVER,
+        "strategy",
+        "NAME",
+        "How units are claimed [default: writer with --data, batched with --ledger]",
+    ),
     secret(
         SERVER,
         "admin_key",
         "KEY",
         "An API key with the role admin; better in HOLDFAST_ADMIN_KEY than as a flag",
-    ),
-    setting(
-        SERVER,
-        "strategy",
-        "NAME",
-        "writer",
-        "How units are claimed: writer, a single writer with group commit",
     ),
     setting(SERVER, "threads", "N", "0", "Threads that serve requests; 0 for one a processor core"),
     setting(
@@ -125,54 +157,7 @@ pub const SPECS: &[Spec] = &[
         "The longest body of an administrator's request, such as a seat plan",
     ),
     setting(LEDGER, "max_batch", "N", "512", "Commands decided and committed together"),
-    setting(
-        LEDGER,
-        "gather",
-        "DURATION",
-        "1ms",
-        "How long a batch may wait to become as large as the last one",
-    ),
-    setting(
-        LEDGER,
-        "urgent_queue",
-        "N",
-        "8192",
-        "Waiting confirmations, extensions, releases and cancellations",
-    ),
-    setting(LEDGER, "ordinary_queue", "N", "8192", "Waiting holds and organisers' commands"),
-    setting(LEDGER, "read_queue", "N", "8192", "Waiting reads"),
-    setting(LEDGER, "tidy_slice", "N", "256", "Expiries written down per batch while there is other work"),
-    setting(LEDGER, "idle_tidy_slice", "N", "1024", "The same while there is none"),
-    setting(LEDGER, "upkeep_slice", "DURATION", "4ms", "How long one slice of filling the tables may take"),
-    setting(
-        LEDGER,
-        "max_tables_lag",
-        "N",
-        "500000",
-        "Entries that the tables may be behind before commands pay for them",
-    ),
-    setting(
-        LEDGER,
-        "max_unfiled_answers",
-        "N",
-        "200000",
-        "Kept answers not yet filed before commands pay for filing them",
-    ),
     setting(LEDGER, "answers_kept", "DURATION", "7d", "How long the answers to idempotency keys are kept"),
-    setting(
-        LEDGER,
-        "checkpoint_every",
-        "N",
-        "1000000",
-        "Journal entries from one checkpoint to the next; 0 for none",
-    ),
-    setting(
-        LEDGER,
-        "max_file",
-        "SIZE",
-        "0",
-        "The most the file may grow to before selling stops; 0 for the whole disk",
-    ),
     setting(
         LEDGER,
         "change_backlog",
@@ -181,6 +166,142 @@ pub const SPECS: &[Spec] = &[
         "Batches that a slow listener may be behind before it loses some",
     ),
     setting(LEDGER, "max_page", "N", "1000", "Rows on one page of a list, whatever is asked for"),
+    setting(
+        FOLDER,
+        "gather",
+        "DURATION",
+        "1ms",
+        "How long a batch may wait to become as large as the last one",
+    ),
+    setting(
+        FOLDER,
+        "urgent_queue",
+        "N",
+        "8192",
+        "Waiting confirmations, extensions, releases and cancellations",
+    ),
+    setting(FOLDER, "ordinary_queue", "N", "8192", "Waiting holds and organisers' commands"),
+    setting(FOLDER, "read_queue", "N", "8192", "Waiting reads"),
+    setting(FOLDER, "tidy_slice", "N", "256", "Expiries written down per batch while there is other work"),
+    setting(FOLDER, "idle_tidy_slice", "N", "1024", "The same while there is none"),
+    setting(FOLDER, "upkeep_slice", "DURATION", "4ms", "How long one slice of filling the tables may take"),
+    setting(
+        FOLDER,
+        "max_tables_lag",
+        "N",
+        "500000",
+        "Entries that the tables may be behind before commands pay for them",
+    ),
+    setting(
+        FOLDER,
+        "max_unfiled_answers",
+        "N",
+        "200000",
+        "Kept answers not yet filed before commands pay for filing them",
+    ),
+    setting(
+        FOLDER,
+        "checkpoint_every",
+        "N",
+        "1000000",
+        "Journal entries from one checkpoint to the next; 0 for none",
+    ),
+    setting(
+        FOLDER,
+        "max_file",
+        "SIZE",
+        "0",
+        "The most the file may grow to before selling stops; 0 for the whole disk",
+    ),
+    setting(
+        POSTGRES,
+        "pg_wait",
+        "DURATION",
+        "30s",
+        "How long a starting server waits for a PostgreSQL that is not there yet",
+    ),
+    setting(POSTGRES, "pg_connections", "N", "16", "Connections of one node for holds, lists and upkeep"),
+    setting(
+        POSTGRES,
+        "pg_urgent_connections",
+        "N",
+        "4",
+        "Connections kept for confirmations, extensions, releases and cancellations",
+    ),
+    setting(
+        POSTGRES,
+        "pg_connect_timeout",
+        "DURATION",
+        "1s",
+        "How long to wait for a free connection, and for a new one to be made",
+    ),
+    setting(POSTGRES, "pg_statement_timeout", "DURATION", "3s", "How long one statement may take"),
+    setting(
+        POSTGRES,
+        "pg_lock_timeout",
+        "DURATION",
+        "2s",
+        "How long a statement may wait for another's lock",
+    ),
+    setting(
+        POSTGRES,
+        "pg_prepared_statements",
+        "BOOL",
+        "true",
+        "Keep statements prepared; turn off behind a pooler that works by transaction",
+    ),
+    setting(POSTGRES, "pg_batches", "N", "2", "Batches of one node under way at once"),
+    setting(POSTGRES, "pg_queue", "N", "8192", "Commands waiting in each lane"),
+    setting(
+        POSTGRES,
+        "pg_attempts",
+        "N",
+        "10",
+        "How often a transaction that lost a race is tried before 503 overloaded",
+    ),
+    setting(
+        POSTGRES,
+        "pg_workers_per_offer",
+        "N",
+        "4",
+        "Of the strategy queue: commands of one offer in the database at once",
+    ),
+    setting(
+        POSTGRES,
+        "pg_queue_per_offer",
+        "N",
+        "1024",
+        "Of the strategy queue: commands in an offer's line",
+    ),
+    setting(
+        POSTGRES,
+        "pg_follow_every",
+        "DURATION",
+        "100ms",
+        "How often the journal is followed when nobody asks",
+    ),
+    setting(
+        POSTGRES,
+        "pg_max_read_age",
+        "DURATION",
+        "5s",
+        "How old availability may be while PostgreSQL is out of reach",
+    ),
+    setting(
+        POSTGRES,
+        "pg_read_patience",
+        "DURATION",
+        "2s",
+        "How long a reader waits for the node's copy of the books",
+    ),
+    setting(
+        POSTGRES,
+        "pg_tidy_every",
+        "DURATION",
+        "500ms",
+        "How often expired holds are written down; no promise depends on it; 0s for never",
+    ),
+    setting(POSTGRES, "pg_tidy_slice", "N", "512", "Expiries written down at once"),
     setting(LIVE_MAP, "max_streams", "N", "10000", "Open event streams"),
     setting(
         LIVE_MAP,
@@ -229,11 +350,19 @@ const fn setting(
     default: &'static str,
     help: &'static str,
 ) -> Spec {
-    Spec { key, heading, value, default: Some(default), help, secret: false }
+    Spec { key, heading, value, default: Some(default), help, shown: Shown::All }
+}
+
+const fn optional(heading: &'static str, key: &'static str, value: &'static str, help: &'static str) -> Spec {
+    Spec { key, heading, value, default: None, help, shown: Shown::All }
+}
+
+const fn address(heading: &'static str, key: &'static str, value: &'static str, help: &'static str) -> Spec {
+    Spec { key, heading, value, default: None, help, shown: Shown::WithoutPassword }
 }
 
 const fn secret(heading: &'static str, key: &'static str, value: &'static str, help: &'static str) -> Spec {
-    Spec { key, heading, value, default: None, help, secret: true }
+    Spec { key, heading, value, default: None, help, shown: Shown::Never }
 }
 
 pub fn find(key: &str) -> Option<&'static Spec> {

@@ -7,6 +7,7 @@ const COMMANDS: &[&str] = &[
     "verify",
     "bench",
     "keys",
+    "migrate",
     "import",
     "export",
     "doctor",

@@ -6,6 +6,8 @@ mod doctor;
 mod help;
 mod import;
 mod keys;
+mod nodes;
+mod postgres;
 mod race;
 mod serve;
 mod settings;

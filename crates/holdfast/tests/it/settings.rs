@@ -49,6 +49,34 @@ fn a_public_address_without_a_key_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_strategy_that_does_not_exist_is_refused() {
-    assert!(run(&["serve", "--strategy", "naive"]).expect(2).err.contains("strategy"));
+fn strategies_that_cannot_serve_are_refused_with_the_reason() {
+    let refused = |arguments: &[&str]| run(&[&["serve"], arguments].concat()).expect(2).err;
+    let ledger = ["--ledger", "postgres://u:secret@127.0.0.1:1/db"];
+    for (arguments, reason) in [
+        (&["--strategy", "naive"][..], "both get the seat"),
+        (&["--strategy", "cas"], "needs --ledger"),
+        (&["--strategy", "lua"], "needs --gate"),
+        (&[ledger[0], ledger[1], "--strategy", "writer"], "writer needs --data"),
+        (&[ledger[0], ledger[1], "--strategy", "lua"], "needs --gate redis://"),
+        (&[ledger[0], ledger[1], "--data", "d"], "not both"),
+        (&["--ledger", ""], "postgres://"),
+    ] {
+        let told = refused(arguments);
+        assert!(told.contains(reason) && told.contains("next:"), "{arguments:?}: {told}");
+        assert!(!told.contains("secret"), "{told}");
+    }
+}
+
+#[test]
+fn the_password_of_an_address_is_never_shown() {
+    let ledger = "postgres://u:secret@127.0.0.1:1/db";
+    let shown = run(&["config", "--ledger", ledger]).expect(0).out;
+    assert!(shown.contains("postgres://u:********@127.0.0.1:1/db") && !shown.contains("secret"), "{shown}");
+    let shown = run(&["config", "--json", "--ledger", ledger]).expect(0);
+    assert!(!shown.out.contains("secret"), "{}", shown.out);
+    assert_eq!(shown.json()["settings"]["strategy"]["value"], "batched");
+    let listen = ["--listen", "127.0.0.1:0", "--log", "trace", "--pg-wait", "500ms"];
+    let failed = run(&[&["serve", "--ledger", ledger], &listen[..]].concat()).expect(3);
+    assert!(failed.err.contains("PostgreSQL does not answer within 500ms"), "{}", failed.err);
+    assert!(!failed.err.contains("secret"), "{}", failed.err);
 }

@@ -4,9 +4,11 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     path::Path,
-    process::{Child, ChildStdout, Command, Output, Stdio},
+    process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio},
+    sync::OnceLock,
 };
 
+use holdfast_rigs::Postgres;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -64,6 +66,11 @@ impl Server {
         Self::start(holdfast(&["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"]).arg(folder))
     }
 
+    /// A node on books in PostgreSQL.
+    pub(crate) fn on_ledger(url: &str) -> Self {
+        Self::start(&mut holdfast(&["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--ledger", url]))
+    }
+
     /// Starts `command` and waits until it says where it listens.
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child =
@@ -73,6 +80,13 @@ impl Server {
         out.read_line(&mut line).expect("it says where it listens");
         let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("it said {line:?}"));
         Self { url: url.to_owned(), child, out }
+    }
+
+    /// The same with what it says on standard error, which somebody must read.
+    pub(crate) fn start_with_log(command: &mut Command) -> (Self, ChildStderr) {
+        let mut server = Self::start(command.stderr(Stdio::piped()));
+        let errors = server.child.stderr.take().expect("it was asked for");
+        (server, errors)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -126,6 +140,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.body);
+        self
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|fault| panic!("{fault}: {}", self.body))
     }
@@ -156,6 +176,17 @@ pub(crate) fn ask(url: &str, method: &str, path: &str, headers: &[(&str, &str)],
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
     Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+/// The PostgreSQL that all tests of this run share; it ends with this process.
+pub(crate) fn postgres() -> &'static Postgres {
+    static POSTGRES: OnceLock<Postgres> = OnceLock::new();
+    POSTGRES.get_or_init(|| Postgres::start().expect("PostgreSQL starts"))
+}
+
+/// A new database in it.
+pub(crate) fn database(name: &str) -> String {
+    postgres().create_database(name).expect("the name is new")
 }
 
 pub(crate) fn folder() -> TempDir {
