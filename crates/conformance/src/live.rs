@@ -27,7 +27,7 @@ use crate::subject::{Asked, Subject, render};
 /// Longer than any command can take on a machine that is not standing still.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Open = Box<dyn Fn(&Runtime, &Arc<ManualClock>) -> Result<Box<dyn Ledger>, LedgerError>>;
+pub type Open = Box<dyn Fn(&Runtime, &Arc<ManualClock>) -> Result<Box<dyn Ledger>, LedgerError>>;
 
 pub struct Live {
     /// `None` only while it restarts.
@@ -56,7 +56,8 @@ impl Live {
         Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, runtime, clock)))
     }
 
-    fn open(now: Moment, open: Open) -> Self {
+    /// Any ledger, opened anew at every restart.
+    pub fn open(now: Moment, open: Open) -> Self {
         let clock = Arc::new(ManualClock::at(now));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let ledger = open(&runtime, &clock).expect("the ledger opens");
@@ -83,13 +84,17 @@ impl Live {
 }
 
 fn open_embedded(storage: &Storage, clock: &Arc<ManualClock>) -> Result<Box<dyn Ledger>, LedgerError> {
+    Ok(Box::new(embedded_without_sweep(storage, clock)?))
+}
+
+pub fn embedded_without_sweep(
+    storage: &Storage,
+    clock: &Arc<ManualClock>,
+) -> Result<EmbeddedLedger, LedgerError> {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let limits = embedded::Limits { tidy_slice: 0, idle_tidy_slice: 0, ..embedded::Limits::default() };
     let settings = embedded::Settings { limits, ..embedded::Settings::new(storage.clone(), clock, render()) };
-    match EmbeddedLedger::open(settings) {
-        Ok(ledger) => Ok(Box::new(ledger)),
-        Err(error) => Err(LedgerError::Unavailable(error.to_string().into())),
-    }
+    EmbeddedLedger::open(settings).map_err(|error| LedgerError::Unavailable(error.to_string().into()))
 }
 
 fn open_postgres(

@@ -67,6 +67,11 @@ impl Pair {
         Self::of(Model::at(start), Live::embedded(storage, start.plus_ms(ahead_ms)))
     }
 
+    /// The model beside any ledger that numbers its journal as the model does.
+    pub fn on(ledger: Live) -> Self {
+        Self::of(Model::at(story_start()), ledger)
+    }
+
     /// The model beside PostgreSQL, on a database of its own.
     pub fn postgres(url: String, claiming: Claiming) -> Self {
         let start = story_start();

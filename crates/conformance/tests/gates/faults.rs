@@ -68,6 +68,17 @@ async fn stopped() {
     is_right_again(&shop, "A-1", "A-2").await;
 }
 
+/// What was only taken meanwhile is known again as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_while_things_are_taken() {
+    let redis = Redis::start().unwrap();
+    let shop = shop(&redis).await;
+    redis.pause().unwrap();
+    shop.held("alice", seat("A-1")).await;
+    redis.resume().unwrap();
+    is_right_again(&shop, "A-1", "A-2").await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_and_started_empty() {
     let mut redis = Redis::start().unwrap();

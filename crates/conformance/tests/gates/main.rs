@@ -2,5 +2,8 @@
 
 mod counting;
 mod faults;
+mod locks;
+mod rates;
 mod rebuild;
 mod shop;
+mod topologies;

@@ -50,6 +50,13 @@ pub(crate) struct Books {
     pub(crate) read: Semaphore,
 }
 
+impl Books {
+    pub(crate) fn of(ledger: Arc<EmbeddedLedger>) -> Self {
+        let (may_go_on, read) = (Semaphore::new(1000), Semaphore::new(0));
+        Self { ledger, answered: Mutex::default(), may_go_on, read }
+    }
+}
+
 #[async_trait]
 impl GateBooks for Books {
     async fn epoch(&self) -> Result<Epoch, LedgerError> {
@@ -98,12 +105,7 @@ impl Shop {
         addresses: &str,
         settings: Settings,
     ) -> Self {
-        let books = Arc::new(Books {
-            ledger: ledger.clone(),
-            answered: Mutex::default(),
-            may_go_on: Semaphore::new(1000),
-            read: Semaphore::new(0),
-        });
+        let books = Arc::new(Books::of(ledger.clone()));
         let parts = Parts { ledger: ledger.clone(), books: books.clone(), clock: clock.clone() };
         let gate = redis::open(strategy, addresses, settings, parts).expect("the gate opens");
         let pipeline = Pipeline::new(ledger.clone(), Limits::default()).with_gate(gate.clone());
@@ -216,10 +218,14 @@ pub(crate) fn stock(qty: u32) -> Vec<Ask> {
 }
 
 pub(crate) fn hall() -> Offer {
+    seats_named("hall")
+}
+
+pub(crate) fn seats_named(id: &str) -> Offer {
     let rows = vec![RowDef { name: "A".to_owned(), seats: 20 }];
     let section =
         SectionDef { name: "Stalls".to_owned(), category: "A".to_owned(), price: price(4500), rows };
-    offer("hall", InventoryDef::Seats(vec![section]), Some(4))
+    offer(id, InventoryDef::Seats(vec![section]), Some(4))
 }
 
 /// Five of one line.

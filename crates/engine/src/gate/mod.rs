@@ -70,6 +70,8 @@ enum Note {
     Nothing,
     /// On a slate.
     Passing(redis::Passing),
+    /// Under locks.
+    Locked(redis::Locked),
 }
 
 impl Pass {

@@ -5,11 +5,16 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use holdfast_domain::{Ask, HoldId, HolderId, Kind, Line, Offer, OfferId, Pick, UnitNo, decide::named_line};
+use holdfast_domain::{
+    Ask, HoldId, HolderId, Inventory, Kind, Line, Offer, OfferId, Pick, UnitNo, decide::named_line,
+};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::ledger::Ledger;
+
+/// The most units a gate looks at in one request; larger ones are few, and the ledger's.
+const MOST_UNITS: usize = 1024;
 
 /// Offers remembered at a time; a shop with more asks more often.
 const MOST_OFFERS: usize = 4096;
@@ -42,6 +47,14 @@ impl Part {
     }
 }
 
+impl Part {
+    fn names_a_unit_twice(&self) -> bool {
+        let mut lines: Vec<_> = self.lines.iter().collect();
+        lines.sort_unstable_by_key(|line| line.first);
+        lines.windows(2).any(|two| two[0].overlaps(two[1]))
+    }
+}
+
 impl Wish {
     fn new(hold: HoldId, holder: HolderId, asks: &[Ask], offers: &[Arc<Offer>]) -> Option<Self> {
         let mut wish = Self { hold, holder, parts: Vec::new() };
@@ -51,18 +64,25 @@ impl Wish {
             let line = named_line(offer, ask).ok()?;
             let qty = line.as_ref().map_or_else(|| best_qty(ask), |line| line.qty);
             let seat_by_number = offer.kind() == Kind::Seats && line.is_some();
-            if qty == 0 || (seat_by_number && qty != 1) || offer.currency() != currency {
+            if qty == 0
+                || (seat_by_number && qty != 1)
+                || offer.currency() != currency
+                || !has_category(offer, ask)
+            {
                 return None;
             }
             let part = wish.part(offer);
             part.stake += u64::from(qty);
-            part.lines.extend(line.filter(|_| !open_choice));
+            part.lines.extend(line);
         }
-        let twice = |part: &Part| {
-            let pairs = part.lines.iter().enumerate();
-            pairs.clone().any(|(at, line)| part.lines[..at].iter().any(|other| other.overlaps(line)))
-        };
-        if wish.parts.iter().any(twice) { None } else { Some(wish) }
+        let too_much = wish.parts.iter().flat_map(Part::units).nth(MOST_UNITS).is_some();
+        if too_much || wish.parts.iter().any(Part::names_a_unit_twice) {
+            return None;
+        }
+        if open_choice {
+            wish.parts.iter_mut().for_each(|part| part.lines.clear());
+        }
+        Some(wish)
     }
 
     fn part(&mut self, offer: &Arc<Offer>) -> &mut Part {
@@ -71,6 +91,15 @@ impl Wish {
             self.parts.len() - 1
         });
         &mut self.parts[at]
+    }
+}
+
+fn has_category(offer: &Offer, ask: &Ask) -> bool {
+    match (&ask.pick, offer.inventory()) {
+        (Pick::Best { category: Some(wanted), .. }, Inventory::Seats(plan)) => {
+            plan.sections().iter().any(|section| section.category == *wanted)
+        }
+        _ => true,
     }
 }
 

@@ -28,6 +28,14 @@ impl Address {
             None => servers(text).map(Self::Servers),
         }
     }
+
+    /// Each server by itself, for a majority of them.
+    pub(super) fn apart(self) -> Vec<Self> {
+        match self {
+            Self::Servers(servers) => servers.into_iter().map(|one| Self::Servers(vec![one])).collect(),
+            Self::Sentinel { .. } => vec![self],
+        }
+    }
 }
 
 fn servers(text: &str) -> Result<Vec<ConnectionInfo>, OpenError> {

@@ -95,9 +95,8 @@ enum Answer {
 }
 
 impl Counting {
-    pub(super) fn open(judge: &Judge, server: Server, settings: Settings, parts: Parts) -> Self {
+    pub(super) fn open(judge: &Judge, server: Arc<Server>, settings: Settings, parts: Parts) -> Self {
         let Parts { ledger, books, clock } = parts;
-        let server = Arc::new(server);
         let epochs = Arc::new(Epochs::watch(Arc::clone(&books), &settings));
         let rebuilds = Rebuilds::new(
             Arc::clone(&server),
@@ -215,8 +214,10 @@ impl Counting {
         let slate = self.slate(fact.offer());
         match fact {
             // Not knowing of a claim costs a question to the ledger, no more.
-            Fact::Claimed(_, ref claim) => {
-                let _ = slate.keep(claim).await;
+            Fact::Claimed(offer, ref claim) => {
+                if slate.keep(claim).await.is_err() {
+                    self.rebuilds.fell_behind(offer);
+                }
             }
             Fact::Ended(_, hold) => self.must_arrive(slate.end(hold, self.settings.end_remembered).await),
             Fact::Changed(_) => self.must_arrive(slate.forget().await),

@@ -3,8 +3,10 @@
 //! ```text
 //! open(strategy, addresses, settings, parts)
 //!   lua, decr, bitmap ─ counting ─┬─ slate     what is claimed, one slate an offer
+//!   layered: rate, then lua ──────┤
 //!                                 ├─ epoch     whether that may be believed
 //!                                 └─ rebuild   from the books, when not
+//!   lock, redlock ─ quorum                     who works on a unit, on one server or on most of several
 //!   all of them ─ server ─ breaker             one answer within 50 ms, or none
 //! ```
 //! Redis is never trusted: emptied, stopped, read-only, failed over or full, it makes the gate step aside, and the
@@ -16,7 +18,11 @@ mod breaker;
 mod counting;
 mod decr;
 mod epoch;
+mod layered;
+mod lock;
 mod lua;
+mod quorum;
+mod rate;
 mod rebuild;
 mod server;
 mod settings;
@@ -25,8 +31,11 @@ mod slate;
 use std::{fmt, str::FromStr, sync::Arc};
 
 use address::Address;
+use counting::Counting;
 pub(crate) use counting::Passing;
-use counting::{Counting, Judge};
+use layered::Layered;
+use lock::Lock;
+pub(crate) use lock::Locked;
 use server::Server;
 
 pub use settings::{LockSettings, RateSettings, Settings};
@@ -40,24 +49,22 @@ pub enum Strategy {
     Lua,
     Decr,
     Bitmap,
+    Layered,
+    Lock,
+    Redlock,
 }
 
 impl Strategy {
-    pub const ALL: &[Self] = &[Self::Lua, Self::Decr, Self::Bitmap];
+    pub const ALL: &[Self] = &[Self::Lua, Self::Decr, Self::Bitmap, Self::Layered, Self::Lock, Self::Redlock];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Lua => "lua",
             Self::Decr => "decr",
             Self::Bitmap => "bitmap",
-        }
-    }
-
-    const fn judge(self) -> &'static Judge {
-        match self {
-            Self::Lua => &lua::JUDGE,
-            Self::Decr => &decr::JUDGE,
-            Self::Bitmap => &bitmap::JUDGE,
+            Self::Layered => "layered",
+            Self::Lock => "lock",
+            Self::Redlock => "redlock",
         }
     }
 }
@@ -91,6 +98,10 @@ pub enum OpenError {
     Strategy(String),
     #[error("{address:?} is no address of Redis: {why}")]
     Address { address: String, why: String },
+    #[error(
+        "a majority needs three independent servers or more, named with commas between them; {0} is named"
+    )]
+    TooFew(usize),
     #[error("the gate's settings cannot work: {}", .0.join("; "))]
     Settings(Vec<String>),
 }
@@ -107,8 +118,27 @@ pub fn open(
         return Err(OpenError::Settings(faults));
     }
     let address = Address::parse(addresses)?;
-    let server = Server::keep(address, &settings, Arc::clone(&parts.clock));
-    Ok(Arc::new(Counting::open(strategy.judge(), server, settings, parts)))
+    let keep = |address| Server::keep(address, &settings, Arc::clone(&parts.clock));
+    let judge = match strategy {
+        Strategy::Lua => &lua::JUDGE,
+        Strategy::Decr => &decr::JUDGE,
+        Strategy::Bitmap => &bitmap::JUDGE,
+        Strategy::Layered => {
+            let server = keep(address);
+            return Ok(Arc::new(Layered::open(server, settings, parts)));
+        }
+        Strategy::Lock => return Ok(Arc::new(Lock::open(vec![keep(address)], &settings, parts))),
+        Strategy::Redlock => {
+            let apart = address.apart();
+            if apart.len() < 3 {
+                return Err(OpenError::TooFew(apart.len()));
+            }
+            let servers = apart.into_iter().map(keep).collect();
+            return Ok(Arc::new(Lock::open(servers, &settings, parts)));
+        }
+    };
+    let server = Arc::new(keep(address));
+    Ok(Arc::new(Counting::open(judge, server, settings, parts)))
 }
 
 /// What an operator is told of a server that does not answer.

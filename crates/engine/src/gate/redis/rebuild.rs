@@ -46,6 +46,8 @@ pub(super) enum Why {
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     building: bool,
+    /// The slate lacks a claim that this node could not chalk up.
+    behind: bool,
     not_before: Instant,
     renew_at: Instant,
 }
@@ -82,9 +84,17 @@ impl Rebuilds {
         self.start(offer, youngest);
     }
 
-    /// The slate was believed: is it time to renew it?
+    /// A claim could not be chalked up: the slate says yes where it should say no, until it is built anew.
+    pub(super) fn fell_behind(&self, offer: &OfferId) {
+        self.turn(offer, |turn| turn.behind = true);
+    }
+
+    /// The slate was believed: should it be?
     pub(super) fn used(self: &Arc<Self>, offer: &OfferId) {
-        if self.turn(offer, |turn| turn.renew_at) <= Instant::now() {
+        let (behind, renew_at) = self.turn(offer, |turn| (turn.behind, turn.renew_at));
+        if behind {
+            self.start(offer, Duration::ZERO);
+        } else if renew_at <= Instant::now() {
             self.start(offer, self.settings.renew_every / 2);
         }
     }
@@ -94,6 +104,8 @@ impl Rebuilds {
         let mine = self.turn(offer, |turn| {
             let mine = !turn.building && turn.not_before <= now;
             turn.building |= mine;
+            // What cannot be chalked up from now on is another matter.
+            turn.behind &= !mine;
             mine
         });
         if !mine {
@@ -105,7 +117,10 @@ impl Rebuilds {
             let now = Instant::now();
             let pause = if whole { Duration::ZERO } else { RETRY };
             let renew_at = now + this.settings.renew_every;
-            this.turn(&offer, |turn| *turn = Turn { building: false, not_before: now + pause, renew_at });
+            this.turn(&offer, |turn| {
+                let behind = turn.behind || !whole;
+                *turn = Turn { building: false, behind, not_before: now + pause, renew_at };
+            });
         });
     }
 
@@ -116,7 +131,12 @@ impl Rebuilds {
         }
         let now = Instant::now();
         let renew_at = now + self.settings.renew_every;
-        change(turns.entry(offer.clone()).or_insert(Turn { building: false, not_before: now, renew_at }))
+        change(turns.entry(offer.clone()).or_insert(Turn {
+            building: false,
+            behind: false,
+            not_before: now,
+            renew_at,
+        }))
     }
 
     /// True when the slate is whole now.
