@@ -144,6 +144,37 @@ impl Caller for TakenSeat {
     }
 }
 
+/// One more of a line of stock that never runs out, each time for another holder.
+#[derive(Debug)]
+pub struct HotStock {
+    template: Template,
+    number: u64,
+    body: Vec<u8>,
+}
+
+impl HotStock {
+    pub fn offer() -> Value {
+        json!({"id": "hot", "name": "hot", "kind": "stock", "currency": "EUR", "hold_ttl_s": 86_400,
+            "stock": {"lines": [{"key": "GA", "capacity": 100_000_000, "price": 3000}]}})
+    }
+
+    pub fn new(server: &Server, number: u64) -> Self {
+        Self { template: holds(server), number: number << 40, body: Vec::new() }
+    }
+}
+
+impl Caller for HotStock {
+    fn write(&mut self, out: &mut Vec<u8>) {
+        self.number += 1;
+        self.body.clear();
+        let number = self.number;
+        let body =
+            write!(self.body, r#"{{"holder":"b{number}","lines":[{{"offer":"hot","unit":"GA","qty":1}}]}}"#);
+        body.expect("a vector takes every write");
+        self.template.write(&self.body, out);
+    }
+}
+
 /// Holds a seat, gives it back, holds another, for ever: works on any number of seats. Each connection has seats
 /// of its own, so none is refused.
 #[derive(Debug)]

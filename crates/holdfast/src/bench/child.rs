@@ -1,6 +1,7 @@
 //! Servers of our own, as other processes: the real program with the real disk beneath it, on a free port.
 
 use std::{
+    ffi::OsStr,
     io::{self, BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
@@ -28,10 +29,16 @@ pub struct Server {
 }
 
 impl Server {
+    /// On the embedded ledger.
     pub fn start(data: &Path) -> Result<Self, Failure> {
+        Self::start_with(&["--data".as_ref(), data.as_os_str()])
+    }
+
+    /// With these arguments to `serve`.
+    pub fn start_with(args: &[impl AsRef<OsStr>]) -> Result<Self, Failure> {
         let key = format!("bench-{:032x}", mint::random_bits());
         let started = stopwatch();
-        let mut child = command(data, &key)?.spawn().map_err(cannot_start)?;
+        let mut child = command(args, &key)?.spawn().map_err(cannot_start)?;
         let ready = first_line(&mut child);
         let started_in = started.elapsed();
         match ready.and_then(|line| announced(&line)) {
@@ -81,14 +88,14 @@ impl Drop for Server {
     }
 }
 
-fn command(data: &Path, key: &str) -> Result<Command, Failure> {
+fn command(args: &[impl AsRef<OsStr>], key: &str) -> Result<Command, Failure> {
     let mut command = Command::new(std::env::current_exe().map_err(cannot_start)?);
     // What this shell has set for its own server is not what is measured here.
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HOLDFAST_"));
     ours.for_each(|(name, _)| {
         command.env_remove(name);
     });
-    command.args(["serve", "--listen", "127.0.0.1:0", "--log", "error", "--data"]).arg(data);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log", "error"]).args(args);
     command.env("HOLDFAST_ADMIN_KEY", key).stdin(Stdio::null()).stdout(Stdio::piped());
     Ok(command)
 }

@@ -8,9 +8,12 @@ mod callers;
 mod child;
 mod instead;
 mod live_map;
+mod many;
+mod pgbench;
 mod report;
 mod restart;
 mod scale;
+mod scratch_databases;
 mod speed;
 
 use std::{
@@ -48,6 +51,12 @@ pub struct BenchArgs {
     /// Connections of the load generator
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=4096))]
     connections: u64,
+    /// Measure PostgreSQL instead, on this server (databases are made there and dropped), beside pgbench
+    #[arg(long, value_name = "URL")]
+    ledger: Option<String>,
+    /// And with this Redis as the gate
+    #[arg(long, value_name = "URL", requires = "ledger")]
+    gate: Option<String>,
     /// Where to keep the books meanwhile: a real disk [default: the folder for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -105,7 +114,13 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         .into_iter()
         .filter(|&group| wanted(group))
         .collect();
-    let figures = load::on_own_thread(async move { measure(&plan, &groups).await })?;
+    let servers = args.ledger.clone().map(|ledger| many::Servers { ledger, gate: args.gate.clone() });
+    let figures = load::on_own_thread(async move {
+        match servers {
+            Some(servers) => many::measure(&plan, &servers).await,
+            None => measure(&plan, &groups).await,
+        }
+    })?;
     let bench = Bench {
         at: SystemClock::new().now().to_string(),
         quick: args.quick,

@@ -57,6 +57,7 @@ pub enum Unit {
     Percent,
     Bytes,
     Seconds,
+    PerSecond,
 }
 
 #[derive(Debug, Clone)]
@@ -99,6 +100,7 @@ impl Unit {
             Self::Percent => format!("{value:.0} %"),
             Self::Bytes => term::size(value.max(0.0) as u64),
             Self::Seconds => format!("{value:.2} s"),
+            Self::PerSecond => per_second(value),
         }
     }
 }
