@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use holdfast_engine::mint;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     failure::Failure,
     http::{Target, api::Api},
-    load::stopwatch,
+    load::{Tally, Worker, stopwatch},
     machine,
 };
 
@@ -69,6 +70,14 @@ impl Server {
         })
     }
 
+    /// Lets the server run only while `work` has its turn: what a server does after the rush (it fills its tables)
+    /// would otherwise be paid for by whoever comes next.
+    pub fn alone(&self, work: Box<dyn Worker>) -> Result<Alone, Failure> {
+        let server = Pid::from_child(&self.child);
+        kill_process(server, Signal::STOP).map_err(io::Error::from).map_err(cannot_start)?;
+        Ok(Alone { server, work })
+    }
+
     /// As a power cut would: no goodbye.
     pub fn kill(mut self) {
         end(&mut self.child);
@@ -79,6 +88,23 @@ impl Server {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).map_err(io::Error::from).map_err(cannot_start)?;
         self.child.wait().map(drop).map_err(cannot_start)
+    }
+}
+
+/// Work for a server that stands still between its turns.
+pub struct Alone {
+    server: Pid,
+    work: Box<dyn Worker>,
+}
+
+impl Worker for Alone {
+    fn work(&mut self, stretch: Duration) -> BoxFuture<'_, io::Result<Tally>> {
+        Box::pin(async move {
+            kill_process(self.server, Signal::CONT)?;
+            let tally = self.work.work(stretch).await;
+            kill_process(self.server, Signal::STOP)?;
+            tally
+        })
     }
 }
 

@@ -30,8 +30,10 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
 
     let cycles =
         |server, among| move |number| Box::new(Cycle::new(server, among, number, plan.connections)) as _;
-    let mut workers =
-        [crew(plan, &small, cycles(&small, &few)).await?, crew(plan, &large, cycles(&large, &many)).await?];
+    let mut workers: [Box<dyn Worker>; 2] = [
+        Box::new(small.alone(crew(plan, &small, cycles(&small, &few)).await?)?),
+        Box::new(large.alone(crew(plan, &large, cycles(&large, &many)).await?)?),
+    ];
     let bar = term::progress(plan.rounds.stretches(workers.len()), "a million units");
     let tallies = take_turns(&mut workers, plan.rounds, &bar).await.map_err(interrupted)?;
     bar.finish_and_clear();
