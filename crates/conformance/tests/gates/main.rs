@@ -3,6 +3,7 @@
 mod counting;
 mod faults;
 mod locks;
+mod random;
 mod rates;
 mod rebuild;
 mod shop;

@@ -33,6 +33,8 @@ pub(crate) struct Part {
     pub(crate) offer: Arc<Offer>,
     /// None where the request leaves some of the choice to us: its seats are judged together, by the ledger.
     pub(crate) lines: Vec<Line>,
+    /// Where in the request each of the lines stands.
+    places: Vec<usize>,
     /// What it adds to the holder's stake.
     pub(crate) stake: u64,
 }
@@ -40,6 +42,12 @@ pub(crate) struct Part {
 impl Part {
     pub(crate) fn id(&self) -> &OfferId {
         self.offer.id()
+    }
+
+    /// Where in the request the line stands that wants this unit.
+    pub(crate) fn place_of(&self, unit: UnitNo) -> Option<usize> {
+        let at = self.lines.iter().position(|line| line.units().any(|claimed| claimed == unit))?;
+        self.places.get(at).copied()
     }
 
     pub(crate) fn units(&self) -> impl Iterator<Item = (UnitNo, u32)> {
@@ -60,7 +68,7 @@ impl Wish {
         let mut wish = Self { hold, holder, parts: Vec::new() };
         let currency = offers.first()?.currency();
         let open_choice = asks.iter().any(|ask| matches!(ask.pick, Pick::Best { .. }));
-        for (ask, offer) in asks.iter().zip(offers) {
+        for (place, (ask, offer)) in asks.iter().zip(offers).enumerate() {
             let line = named_line(offer, ask).ok()?;
             let qty = line.as_ref().map_or_else(|| best_qty(ask), |line| line.qty);
             let seat_by_number = offer.kind() == Kind::Seats && line.is_some();
@@ -73,6 +81,7 @@ impl Wish {
             }
             let part = wish.part(offer);
             part.stake += u64::from(qty);
+            part.places.extend(line.is_some().then_some(place));
             part.lines.extend(line);
         }
         let too_much = wish.parts.iter().flat_map(Part::units).nth(MOST_UNITS).is_some();
@@ -87,7 +96,12 @@ impl Wish {
 
     fn part(&mut self, offer: &Arc<Offer>) -> &mut Part {
         let at = self.parts.iter().position(|part| part.id() == offer.id()).unwrap_or_else(|| {
-            self.parts.push(Part { offer: Arc::clone(offer), lines: Vec::new(), stake: 0 });
+            self.parts.push(Part {
+                offer: Arc::clone(offer),
+                lines: Vec::new(),
+                places: Vec::new(),
+                stake: 0,
+            });
             self.parts.len() - 1
         });
         &mut self.parts[at]

@@ -77,13 +77,15 @@ impl Wording {
                 }));
             }
         }
-        let full: Vec<(&Part, FullUnit)> = parts()
+        let mut full: Vec<(&Part, FullUnit)> = parts()
             .filter_map(|(part, hindrance)| match hindrance {
                 Some(Hindrance::Full(units)) => Some(units.iter().map(move |&unit| (part, unit))),
                 _ => None,
             })
             .flatten()
             .collect();
+        // As the request names them, whichever offers they belong to.
+        full.sort_by_key(|(part, at)| part.place_of(at.unit));
         let counted = |part: &Part| part.offer.kind() == Kind::Stock;
         if let Some((missed, at)) = full.iter().find(|(_, at)| at.blocked) {
             let conflicts = in_the_way(full.iter().filter(|(_, at)| at.blocked));
