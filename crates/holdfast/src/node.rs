@@ -14,6 +14,7 @@ use std::{
 
 use holdfast_engine::{
     clock::{Clock, SystemClock},
+    gate::{Gate, redis},
     ledger::{
         Ledger, LedgerError, Role,
         embedded::{self, EmbeddedLedger, Storage, StoreError},
@@ -54,6 +55,26 @@ impl Opened {
             Self::Postgres(ledger) => ledger.clone(),
         }
     }
+
+    /// The clock by which holds end here.
+    fn clock(&self) -> Arc<dyn Clock> {
+        match self {
+            Self::Embedded(_) => Arc::new(SystemClock::new()),
+            Self::Postgres(ledger) => ledger.clock(),
+        }
+    }
+
+    /// What stands before these books. Redis need not be there yet: until it is, the ledger is asked.
+    fn gate(&self, settings: &Settings, clock: &Arc<dyn Clock>) -> Result<Option<Arc<dyn Gate>>, Failure> {
+        let (Self::Postgres(books), Some(gate)) = (self, &settings.gate) else { return Ok(None) };
+        let parts = redis::Parts { ledger: books.clone(), books: books.clone(), clock: Arc::clone(clock) };
+        let opened = redis::open(gate.strategy, &gate.addresses, gate.settings.clone(), parts);
+        opened.map(Some).map_err(|fault| {
+            let what = format!("the gate {gate} cannot be used");
+            Failure::usage(what, "correct --gate or HOLDFAST_GATE, or choose another --strategy")
+                .because(fault)
+        })
+    }
 }
 
 impl Node {
@@ -65,29 +86,33 @@ impl Node {
                 let opened = embedded(Storage::Dir(folder.clone()), settings)?;
                 // Only now is the folder ours, and the secret in it.
                 let secret = session_secret(folder).map_err(|fault| cannot_keep_secret(folder, fault))?;
-                Ok(Self::around(opened, settings, secret))
+                Self::around(opened, settings, secret)
             }
             Books::Postgres(connecting) => {
                 arrival::wait_for(connecting, settings.pg_wait).await?;
                 let opened = shared(connecting, settings).await.map_err(|fault| cannot_share(&fault))?;
                 let secret = postgres::secrets::session(connecting, random_secret()).await;
-                Ok(Self::around(opened, settings, secret.map_err(|fault| cannot_share(&fault))?))
+                Self::around(opened, settings, secret.map_err(|fault| cannot_share(&fault))?)
             }
         }
     }
 
     /// Opens empty books that are gone with the process.
     pub fn in_memory(settings: &Settings) -> Result<Self, Failure> {
-        Ok(Self::around(embedded(Storage::Memory, settings)?, settings, random_secret()))
+        Self::around(embedded(Storage::Memory, settings)?, settings, random_secret())
     }
 
-    fn around(opened: Opened, settings: &Settings, secret: [u8; 32]) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    fn around(opened: Opened, settings: &Settings, secret: [u8; 32]) -> Result<Self, Failure> {
+        let clock = opened.clock();
         let ledger = opened.ledger();
-        let pipeline = Arc::new(Pipeline::new(Arc::clone(&ledger), settings.pipeline.clone()));
+        let pipeline = Pipeline::new(Arc::clone(&ledger), settings.pipeline.clone());
+        let pipeline = Arc::new(match opened.gate(settings, &clock)? {
+            Some(gate) => pipeline.with_gate(gate),
+            None => pipeline,
+        });
         let live_map = LiveMap::new(ledger, settings.live_map.clone());
         let parts = Parts { pipeline, live_map, clock: clock.clone(), settings: settings.for_server(secret) };
-        Self { opened, clock, parts }
+        Ok(Self { opened, clock, parts })
     }
 
     /// A fresh API key, known to the ledger from now on.
@@ -146,6 +171,14 @@ pub fn cannot_open(fault: &StoreError) -> Failure {
         | StoreError::Busy => Failure::unreachable(what, next),
         _ => Failure::broken(what, next),
     }
+}
+
+/// For a command that asks something over the network and is done.
+pub fn short_runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|fault| {
+        Failure::broken("the operating system gives no timers", "look at the limits of this user")
+            .because(fault)
+    })
 }
 
 /// Does one thing with books in PostgreSQL, for a command that does not wait for them.

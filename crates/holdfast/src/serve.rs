@@ -58,7 +58,8 @@ async fn serve(settings: &Settings) -> Result<Exit, Failure> {
     let shutdown = CancellationToken::new();
     let stopped = tokio::spawn(stop::on_signal(shutdown.clone()));
     announce(&format!("listening on http://{address}"));
-    info!(%address, ledger = %settings.books, strategy = %settings.strategy, gate = "none", "ready");
+    let gate = settings.gate.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    info!(%address, ledger = %settings.books, strategy = %settings.strategy, %gate, "ready");
     node.run(listener, shutdown).await;
     stopped.abort();
     info!("stopped; the books are closed");

@@ -11,7 +11,7 @@ use holdfast_domain::Moment;
 use holdfast_engine::clock::{Clock, SystemClock};
 use rusqlite::{Connection, OpenFlags};
 
-use super::Finding;
+use super::{Finding, gate, ledger};
 use crate::{
     machine,
     settings::{Books, Settings},
@@ -34,8 +34,9 @@ const EARLIEST: Moment = Moment::from_s(1_767_225_600);
 pub(super) fn all(settings: &Settings, strangers: &[String]) -> Vec<Finding> {
     let mut findings = match &settings.books {
         Books::Folder(folder) => in_folder(folder),
-        Books::Postgres(_) => Vec::new(),
+        Books::Postgres(connecting) => ledger::all(connecting),
     };
+    findings.extend(settings.gate.iter().flat_map(gate::all));
     findings.extend([clock(), open_files(settings), listen(settings.listen)]);
     findings.extend(strangers.iter().map(|name| stranger(name)));
     findings

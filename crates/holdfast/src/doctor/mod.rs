@@ -4,6 +4,8 @@
 //! not. Checks only look; they leave the folder as they found it and may run beside a server.
 
 mod checks;
+mod gate;
+mod ledger;
 
 use clap::Args;
 use serde::Serialize;
@@ -15,7 +17,7 @@ use crate::{
     term::Term,
 };
 
-/// Look for what is wrong with the machine, the settings and the data folder, and say what to change
+/// Look for what is wrong with the machine, the settings, the books and the gate, and say what to change
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// For machines
@@ -38,6 +40,9 @@ enum Health {
 #[derive(Debug, Clone, Serialize)]
 struct Finding {
     check: &'static str,
+    /// Which of several, where there are several.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    of: String,
     health: Health,
     found: String,
     /// What to change; empty where all is well.
@@ -46,15 +51,38 @@ struct Finding {
 
 impl Finding {
     fn well(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, health: Health::Well, found: found.into(), advice: String::new() }
+        Self { check, of: String::new(), health: Health::Well, found: found.into(), advice: String::new() }
     }
 
     fn doubtful(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, health: Health::Doubtful, found: found.into(), advice: advice.into() }
+        Self {
+            check,
+            of: String::new(),
+            health: Health::Doubtful,
+            found: found.into(),
+            advice: advice.into(),
+        }
     }
 
     fn ill(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, health: Health::Ill, found: found.into(), advice: advice.into() }
+        Self { check, of: String::new(), health: Health::Ill, found: found.into(), advice: advice.into() }
+    }
+}
+
+/// By how much clocks may be apart before somebody should ask why, and before nothing can be trusted.
+const CLOCKS_APART_MS: i64 = 100;
+const CLOCKS_FAR_APART_MS: i64 = 2_000;
+
+fn clocks(check: &'static str, ahead_ms: i64, of_whom: &str, harm: &str) -> Finding {
+    let found = match ahead_ms {
+        0.. => format!("{of_whom} is {ahead_ms} ms ahead of ours"),
+        _ => format!("{of_whom} is {} ms behind ours", -ahead_ms),
+    };
+    let advice = format!("let both machines follow NTP: {harm}");
+    match ahead_ms.abs() {
+        CLOCKS_FAR_APART_MS.. => Finding::ill(check, found, advice),
+        apart if apart > CLOCKS_APART_MS => Finding::doubtful(check, found, advice),
+        _ => Finding::well(check, found),
     }
 }
 
@@ -79,7 +107,8 @@ fn show(findings: &[Finding], ill: usize) {
             Health::Doubtful => term.warn("!"),
             Health::Ill => term.bad("✗"),
         };
-        println!("  {mark} {:<18} {}", finding.check, finding.found);
+        let of = if finding.of.is_empty() { String::new() } else { format!("{}: ", finding.of) };
+        println!("  {mark} {:<18} {of}{}", finding.check, finding.found);
         if !finding.advice.is_empty() {
             println!("    {:<18} {} {}", "", term.accent("→"), finding.advice);
         }

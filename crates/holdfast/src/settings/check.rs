@@ -10,13 +10,14 @@ use holdfast_engine::{
 };
 use tracing_subscriber::EnvFilter;
 
-use super::{Books, Fault, Raw, address::HIDDEN, sources::Source, spec};
+use super::{Books, Fault, Gate, Raw, address::HIDDEN, sources::Source, spec};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
     pub books: Books,
     pub strategy: Strategy,
+    pub gate: Option<Gate>,
     pub admin_key: Option<Secret>,
     /// `None`: one a processor core.
     pub threads: Option<usize>,
@@ -59,9 +60,11 @@ impl Settings {
     pub fn check(raw: &Raw) -> Result<Self, Vec<Fault>> {
         let mut read = Reader::of(raw);
         let books = read.books();
+        let strategy = read.strategy(&books);
         let settings = Self {
             listen: read.address("listen"),
-            strategy: read.strategy(&books),
+            strategy,
+            gate: read.gate(strategy),
             books,
             admin_key: read.admin_key(),
             threads: Some(read.count("threads", 0..=1024)).filter(|&threads| threads > 0),

@@ -11,12 +11,14 @@
 mod address;
 mod books;
 mod check;
+mod gate;
 mod sources;
 mod spec;
 
 pub use address::without_password;
 pub use books::Books;
 pub use check::{LogFormat, Settings};
+pub use gate::Gate;
 pub use sources::{BooksArgs, Flags, Raw};
 pub use spec::{SPECS, Spec};
 

@@ -48,6 +48,7 @@ const REQUESTS: &str = "Requests";
 const LEDGER: &str = "Ledger";
 const FOLDER: &str = "Ledger in a folder";
 const POSTGRES: &str = "Ledger in PostgreSQL";
+const GATE: &str = "Gate in Redis";
 const LIVE_MAP: &str = "Live map";
 const LOGS: &str = "Logs";
 
@@ -302,6 +303,103 @@ pub const SPECS: &[Spec] = &[
         "How often expired holds are written down; no promise depends on it; 0s for never",
     ),
     setting(POSTGRES, "pg_tidy_slice", "N", "512", "Expiries written down at once"),
+    setting(
+        GATE,
+        "gate_timeout",
+        "DURATION",
+        "50ms",
+        "How long one question may take before PostgreSQL is asked",
+    ),
+    setting(
+        GATE,
+        "gate_connect_timeout",
+        "DURATION",
+        "500ms",
+        "How long making a connection may take; nobody waits",
+    ),
+    setting(GATE, "gate_failures", "N", "3", "Failures in a row after which Redis is left alone"),
+    setting(GATE, "gate_trials", "N", "8", "Requests that may try at once when Redis seems to be back"),
+    setting(
+        GATE,
+        "gate_watch_every",
+        "DURATION",
+        "250ms",
+        "How often the servers and the epoch are looked at",
+    ),
+    setting(GATE, "gate_epoch_believed", "DURATION", "3s", "How long the epoch last read is believed"),
+    setting(
+        GATE,
+        "gate_pass_wait",
+        "DURATION",
+        "40ms",
+        "How long a request waits for others who want the same",
+    ),
+    setting(GATE, "gate_pass_live", "DURATION", "2s", "How long a request under way is remembered"),
+    setting(GATE, "gate_end_remembered", "DURATION", "60s", "How long the end of a claim is remembered"),
+    setting(GATE, "gate_clock_slack", "DURATION", "100ms", "The most that the clocks of nodes may differ"),
+    setting(GATE, "gate_rebuild_lease", "DURATION", "10s", "How long one node may take to rebuild an offer"),
+    setting(GATE, "gate_rebuilds_at_once", "N", "2", "Offers that one node rebuilds at the same time"),
+    setting(
+        GATE,
+        "gate_renew_every",
+        "DURATION",
+        "60s",
+        "How often what Redis knows is read anew from the books",
+    ),
+    setting(GATE, "gate_slate_kept", "DURATION", "1d", "How long Redis keeps what nobody asks for"),
+    setting(
+        GATE,
+        "gate_check_one_in",
+        "N",
+        "256",
+        "One refusal in so many is checked with the ledger; 0 for none",
+    ),
+    setting(GATE, "gate_offer_believed", "DURATION", "1s", "How long what is known of an offer is believed"),
+    setting(GATE, "gate_lock_live", "DURATION", "3s", "lock, redlock: how long a lock lives unless renewed"),
+    setting(GATE, "gate_lock_renewals", "N", "3", "lock, redlock: how often it may be renewed"),
+    setting(GATE, "gate_lock_wait", "DURATION", "500ms", "lock, redlock: how long to try for a busy lock"),
+    setting(
+        GATE,
+        "gate_lock_pause_min",
+        "DURATION",
+        "2ms",
+        "lock, redlock: the shortest pause between tries",
+    ),
+    setting(
+        GATE,
+        "gate_lock_pause_max",
+        "DURATION",
+        "20ms",
+        "lock, redlock: the longest pause between tries",
+    ),
+    setting(
+        GATE,
+        "gate_lock_drift",
+        "PERCENT",
+        "1",
+        "redlock: by how much of a lock's life clocks may be apart",
+    ),
+    setting(
+        GATE,
+        "gate_rate_burst",
+        "N",
+        "40",
+        "layered: requests of one holder in a row after a quiet time",
+    ),
+    setting(
+        GATE,
+        "gate_rate_per_second",
+        "N",
+        "20",
+        "layered: requests of one holder a second in the long run",
+    ),
+    setting(
+        GATE,
+        "gate_rate_holders",
+        "N",
+        "100000",
+        "layered: holders a node remembers while Redis is away",
+    ),
     setting(LIVE_MAP, "max_streams", "N", "10000", "Open event streams"),
     setting(
         LIVE_MAP,

@@ -1,4 +1,85 @@
-use crate::support::{Server, folder, run, text};
+use holdfast_rigs::{Postgres, Redis};
+use serde_json::Value;
+
+use crate::support::{Server, database, folder, run, text};
+
+/// How it stands with a check, and what was found.
+fn finding(report: &Value, check: &str) -> (String, String) {
+    let findings = report["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["check"] == check);
+    let found = found.unwrap_or_else(|| panic!("no {check}: {report:#}"));
+    let text = |name: &str| found[name].as_str().unwrap().to_owned();
+    (text("health"), text("found"))
+}
+
+#[test]
+fn a_healthy_postgresql_and_redis_are_well() {
+    let (ledger, redis) = (database("doctor"), Redis::start().unwrap());
+    let doctor = || {
+        let servers = ["--ledger", &ledger, "--gate", &redis.url()];
+        run(&[&["doctor", "--json", "--listen", "127.0.0.1:0"], &servers[..]].concat()).expect(0).json()
+    };
+    assert_eq!(finding(&doctor(), "schema").1, "none yet");
+    run(&["migrate", "--ledger", &ledger]).expect(0);
+    let report = doctor();
+    for check in [
+        "PostgreSQL",
+        "version",
+        "takes writes",
+        "fsync",
+        "full_page_writes",
+        "synchronous_commit",
+        "isolation",
+        "connections",
+        "clocks",
+        "schema",
+        "Redis",
+        "Redis role",
+        "Redis memory",
+        "Redis persistence",
+        "Redis clock",
+    ] {
+        assert_eq!(finding(&report, check).0, "well", "{check}: {report:#}");
+    }
+    for measured in ["round trip", "commit", "Redis round trip", "long transactions"] {
+        finding(&report, measured);
+    }
+}
+
+#[test]
+fn settings_that_lose_sales_are_ill_and_said_how_to_change() {
+    let settings = [
+        ("fsync", "off"),
+        ("full_page_writes", "off"),
+        ("synchronous_commit", "off"),
+        ("default_transaction_isolation", "serializable"),
+        ("max_connections", "20"),
+    ];
+    let postgres = settings.iter().fold(Postgres::options(), |all, (name, value)| all.setting(name, value));
+    let postgres = postgres.start().unwrap();
+    let redis = Redis::options().setting("maxmemory-policy", "allkeys-lru").start().unwrap();
+    let servers = ["--ledger", &postgres.url(), "--gate", &redis.url()];
+    let report =
+        run(&[&["doctor", "--json", "--listen", "127.0.0.1:0"], &servers[..]].concat()).expect(1).json();
+    for (check, health) in [
+        ("fsync", "ill"),
+        ("full_page_writes", "ill"),
+        ("synchronous_commit", "ill"),
+        ("isolation", "doubtful"),
+        ("connections", "ill"),
+        ("Redis memory", "doubtful"),
+    ] {
+        assert_eq!(finding(&report, check).0, health, "{check}: {report:#}");
+    }
+}
+
+#[test]
+fn servers_that_do_not_answer_are_said_without_their_passwords() {
+    let servers = ["--ledger", "postgres://u:secret@127.0.0.1:1/db", "--gate", "redis://:secret@127.0.0.1:1"];
+    let report = run(&[&["doctor", "--listen", "127.0.0.1:0"], &servers[..]].concat()).expect(1).out;
+    assert!(report.contains("postgres://u:********@127.0.0.1:1/db"), "{report}");
+    assert!(report.contains("does not answer") && !report.contains("secret"), "{report}");
+}
 
 #[test]
 fn a_healthy_folder_is_well_and_its_owner_named() {

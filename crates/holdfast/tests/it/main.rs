@@ -3,6 +3,7 @@
 
 mod demo;
 mod doctor;
+mod gates;
 mod help;
 mod import;
 mod keys;

@@ -18,6 +18,7 @@ mod breaker;
 mod counting;
 mod decr;
 mod epoch;
+pub mod inspect;
 mod layered;
 mod lock;
 mod lua;

@@ -1,13 +1,18 @@
-//! Looking at a PostgreSQL from outside: whether an address is one, whether anybody answers there.
+//! Looking at a PostgreSQL from outside: whether an address is one, whether anybody answers there, and whether it is
+//! set up to keep what it promises.
 //!
 //! For whoever starts a node or looks after one. Every look is a connection of its own, never one of a node's pools.
 
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config, NoTls, config::SslMode, error::SqlState};
+use tokio_postgres::{Client, Config, NoTls, Row, config::SslMode, error::SqlState};
 
-use super::session::Connecting;
+use super::{schema, session::Connecting};
+use crate::{
+    clock::{Clock, SystemClock},
+    ledger::embedded::instant_now,
+};
 
 /// Whether this is an address that can be used; if not, the rule that it breaks.
 pub fn address(url: &str) -> Result<(), String> {
@@ -41,6 +46,111 @@ pub enum Unreached {
 pub async fn reach(connecting: &Connecting) -> Result<(), Unreached> {
     let client = connect(connecting).await?;
     within(connecting.statement_timeout, client.batch_execute("SELECT 1")).await
+}
+
+/// What is so, without judging it. Everything as it is for our own sessions: a role may have settings of its own.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub version: String,
+    pub version_number: i32,
+    /// It follows another server, and takes no writes.
+    pub follows_another: bool,
+    pub fsync: String,
+    pub full_page_writes: String,
+    pub synchronous_commit: String,
+    pub isolation: String,
+    /// Connections for others than superusers.
+    pub max_connections: i32,
+    pub connections: i64,
+    pub round_trip: Duration,
+    pub commit: Duration,
+    /// By how much its clock is ahead of ours; half a round trip of it is noise.
+    pub clock_ahead_ms: i64,
+    /// The schema's version, if there is one, and the newest that this program knows.
+    pub schema: Option<i64>,
+    pub newest_schema: i64,
+    pub long_transactions: Vec<LongTransaction>,
+}
+
+/// Somebody who began long ago and has not ended: what it may still see cannot be tidied away.
+#[derive(Debug, Clone)]
+pub struct LongTransaction {
+    pub pid: i32,
+    pub program: String,
+    pub age_s: i64,
+}
+
+const SETUP: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4,
+    pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'),
+    current_setting('synchronous_commit'), current_setting('default_transaction_isolation'),
+    current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4,
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')";
+const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
+const SCHEMA: &str = "SELECT max(version)::int8 FROM holdfast_migrations";
+const LONG: &str = "SELECT pid, coalesce(application_name, ''),
+    extract(epoch FROM clock_timestamp() - xact_start)::int8 FROM pg_stat_activity
+    WHERE xact_start < clock_timestamp() - interval '1 minute' AND pid <> pg_backend_pid()
+    ORDER BY xact_start LIMIT 10";
+/// Goes through the log and to the disk like any commit, and changes nothing.
+const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'holdfast', 'doctor')";
+
+const MEASUREMENTS: usize = 9;
+
+/// Looks at everything that decides whether it can keep the books.
+pub async fn look(connecting: &Connecting) -> Result<Seen, Unreached> {
+    let client = connect(connecting).await?;
+    // One look is a dozen questions.
+    within(12 * connecting.statement_timeout, look_with(&client)).await
+}
+
+async fn look_with(client: &Client) -> Result<Seen, tokio_postgres::Error> {
+    let setup = client.query_one(SETUP, &[]).await?;
+    let round_trip = median(client, "SELECT 1").await?;
+    let ours = SystemClock::new();
+    let theirs: i64 = client.query_one(CLOCK, &[]).await?.get(0);
+    let clock_ahead_ms = theirs + round_trip.as_millis() as i64 / 2 - ours.now().ms();
+    let follows_another = setup.get(2);
+    Ok(Seen {
+        version: setup.get(0),
+        version_number: setup.get(1),
+        follows_another,
+        fsync: setup.get(3),
+        full_page_writes: setup.get(4),
+        synchronous_commit: setup.get(5),
+        isolation: setup.get(6),
+        max_connections: setup.get(7),
+        connections: setup.get(8),
+        round_trip,
+        commit: if follows_another { Duration::ZERO } else { median(client, COMMIT).await? },
+        clock_ahead_ms,
+        schema: schema_version(client).await?,
+        newest_schema: schema::newest(),
+        long_transactions: client.query(LONG, &[]).await?.iter().map(long).collect(),
+    })
+}
+
+async fn schema_version(client: &Client) -> Result<Option<i64>, tokio_postgres::Error> {
+    match client.query_one(SCHEMA, &[]).await {
+        Ok(row) => Ok(row.get(0)),
+        Err(fault) if fault.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn long(row: &Row) -> LongTransaction {
+    LongTransaction { pid: row.get(0), program: row.get(1), age_s: row.get(2) }
+}
+
+/// How long this takes, as a rule.
+async fn median(client: &Client, statement: &str) -> Result<Duration, tokio_postgres::Error> {
+    let mut took = Vec::with_capacity(MEASUREMENTS);
+    for _ in 0..MEASUREMENTS {
+        let began = instant_now();
+        client.batch_execute(statement).await?;
+        took.push(began.elapsed());
+    }
+    took.sort_unstable();
+    Ok(took[MEASUREMENTS / 2])
 }
 
 async fn connect(connecting: &Connecting) -> Result<Client, Unreached> {

@@ -15,6 +15,7 @@
 mod answers;
 mod batch;
 mod claims;
+mod clock;
 mod effects;
 mod feed;
 mod gate;

@@ -16,6 +16,12 @@ const LOCK: &str = "SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout 
                     SELECT pg_advisory_xact_lock(7237118283301)";
 const PATIENCE: Duration = Duration::from_secs(65);
 
+/// The newest version that this program knows.
+pub(super) fn newest() -> i64 {
+    let runner = embedded::migrations::runner();
+    runner.get_migrations().iter().map(|migration| i64::from(migration.version())).max().unwrap_or(0)
+}
+
 /// Applies what is missing; returns the names of what was applied.
 pub(super) async fn migrate(sessions: &Sessions) -> Result<Vec<String>, Trouble> {
     // The lock lives on a connection of its own, because the migrations end their transactions themselves.
