@@ -60,7 +60,7 @@ pub(super) async fn run(books: Arc<Books>, mut questions: Questions, every: Dura
 /// One look: what the journal has that the copy has not.
 async fn look(books: &Books) -> Result<(), Trouble> {
     let horizon = books.loaded().await?.horizon();
-    let session = books.sessions.urgent().await?;
+    let session = books.sessions.following().await?;
     let unseen = Replica::unseen(&session, horizon).await?;
     drop(session);
     books.follow(&unseen).await

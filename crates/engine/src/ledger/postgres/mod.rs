@@ -216,7 +216,7 @@ impl Books {
     async fn writable(&self) -> Result<Writable<'_>, Trouble> {
         let mut copy = self.copy.write().await;
         if copy.is_none() {
-            let mut session = self.sessions.urgent().await?;
+            let mut session = self.sessions.following().await?;
             *copy = Some(Replica::load(&mut session, &self.time).await?);
         }
         Ok(Writable(copy))
@@ -337,6 +337,19 @@ impl PostgresLedger {
         Ok(Self { books, lanes, claim: claims::by(claiming), queues, tasks })
     }
 
+    async fn work(&self, request: Request) -> Result<Reply, LedgerError> {
+        match &self.claim {
+            Some(claim) if claims::is_by_unit(&request.command) => {
+                let work = claims::execute(&self.books, &**claim, &request);
+                match &self.queues {
+                    Some(queues) => queues.serve(&request, work).await,
+                    None => work.await,
+                }
+            }
+            _ => self.lanes.submit(request).await,
+        }
+    }
+
     /// A read that shows everything that was committed when it began.
     async fn level(&self) -> Result<RwLockReadGuard<'_, Replica>, LedgerError> {
         self.books.feed.level().await?;
@@ -367,17 +380,12 @@ pub async fn migrate(connecting: &Connecting) -> Result<Vec<String>, LedgerError
 
 #[async_trait]
 impl Ledger for PostgresLedger {
+    /// Nobody is kept beyond the deadline. What is under way by then may still commit or be given up with its
+    /// connection, so all that can be said of it is that nobody knows.
     async fn execute(&self, request: Request) -> Result<Reply, LedgerError> {
-        match &self.claim {
-            Some(claim) if claims::is_by_unit(&request.command) => {
-                let work = claims::execute(&self.books, &**claim, &request);
-                match &self.queues {
-                    Some(queues) => queues.serve(&request, work).await,
-                    None => work.await,
-                }
-            }
-            _ => self.lanes.submit(request).await,
-        }
+        let deadline = request.deadline.into();
+        let late = || LedgerError::OutcomeUnknown("PostgreSQL did not answer in time".into());
+        tokio::time::timeout_at(deadline, self.work(request)).await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn offer(&self, id: &OfferId) -> Result<Option<OfferView>, LedgerError> {

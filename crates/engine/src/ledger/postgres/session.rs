@@ -1,7 +1,8 @@
 //! Talking to PostgreSQL: pooled connections, bounded waiting, and faults sorted by what they leave unknown.
 //!
-//! Two pools: a small one is kept for those who already have something at stake (confirm, extend, release,
-//! cancel), so that a rush of holds cannot keep them waiting for a connection.
+//! Three pools. A small one is kept for those who already have something at stake (confirm, extend, release,
+//! cancel), so that a rush of holds cannot keep them waiting for a connection. A smaller one is for the copy alone:
+//! whoever has a connection may be waiting for the copy, so the copy must never wait for one of theirs.
 //!
 //! A session that is dropped inside a transaction is closed, never handed back: whatever was cancelled on it can
 //! surprise nobody.
@@ -17,6 +18,9 @@ use tokio_postgres::{
 };
 
 use crate::ledger::LedgerError;
+
+/// For the copy: one to follow the journal, one to load it anew.
+const FOLLOWING: usize = 2;
 
 /// A statement and the types of its arguments: said here, so that nothing has to be asked of the server first.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +75,8 @@ impl From<tokio_postgres::Error> for Trouble {
             SqlState::T_R_SERIALIZATION_FAILURE,
             SqlState::T_R_DEADLOCK_DETECTED,
             SqlState::LOCK_NOT_AVAILABLE,
+            // Where several wait for one row, the statement's limit comes before the lock's.
+            SqlState::QUERY_CANCELED,
             SqlState::UNIQUE_VIOLATION,
             SqlState::CHECK_VIOLATION,
             SqlState::IN_FAILED_SQL_TRANSACTION,
@@ -126,6 +132,7 @@ impl Connecting {
 pub(super) struct Sessions {
     ordinary: Pool,
     urgent: Pool,
+    following: Pool,
     begin: Arc<str>,
     statement_timeout: Duration,
     prepared: bool,
@@ -141,6 +148,7 @@ impl Sessions {
         Ok(Self {
             ordinary: pool(&config, connecting.connections, connecting)?,
             urgent: pool(&config, connecting.urgent_connections, connecting)?,
+            following: pool(&config, FOLLOWING, connecting)?,
             // In the transaction and not in the session: a pooler may hand the session to somebody else.
             begin: format!(
                 "BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}"
@@ -157,6 +165,11 @@ impl Sessions {
 
     pub(super) async fn urgent(&self) -> Result<Session, Trouble> {
         self.take(&self.urgent).await
+    }
+
+    /// Only for bringing the copy level.
+    pub(super) async fn following(&self) -> Result<Session, Trouble> {
+        self.take(&self.following).await
     }
 
     async fn take(&self, pool: &Pool) -> Result<Session, Trouble> {
