@@ -53,7 +53,12 @@ impl Live {
 
     /// On a database of its own: two subjects on one would see each other's offers.
     pub fn postgres(url: String, claiming: Claiming, now: Moment) -> Self {
-        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, runtime, clock)))
+        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, true, runtime, clock)))
+    }
+
+    /// Through a pooler that hands out connections by transaction, where nothing prepared is found again.
+    pub fn postgres_by_transaction(url: String, claiming: Claiming, now: Moment) -> Self {
+        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, false, runtime, clock)))
     }
 
     /// Any ledger, opened anew at every restart.
@@ -100,6 +105,7 @@ pub fn embedded_without_sweep(
 fn open_postgres(
     url: &str,
     claiming: Claiming,
+    prepared_statements: bool,
     runtime: &Runtime,
     clock: &Arc<ManualClock>,
 ) -> Result<Box<dyn Ledger>, LedgerError> {
@@ -109,6 +115,7 @@ fn open_postgres(
     settings.limits.tidy_every = None;
     settings.connecting.connections = 4;
     settings.connecting.urgent_connections = 2;
+    settings.connecting.prepared_statements = prepared_statements;
     Ok(Box::new(runtime.block_on(PostgresLedger::open(settings))?))
 }
 

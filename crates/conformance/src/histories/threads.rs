@@ -28,6 +28,8 @@ pub struct FastClock {
     began: Instant,
     from: Moment,
     speed: u32,
+    /// Others show the same time, and go on when this one is stopped: so it does not stop.
+    of_the_wall: bool,
     /// Where it stands, once it has been stopped.
     stopped: OnceLock<Micros>,
 }
@@ -35,7 +37,21 @@ pub struct FastClock {
 impl FastClock {
     #[expect(clippy::disallowed_methods, reason = "a clock has to read one")]
     pub fn new(speed: u32) -> Self {
-        Self { began: Instant::now(), from: story_start(), speed, stopped: OnceLock::new() }
+        Self {
+            began: Instant::now(),
+            from: story_start(),
+            speed,
+            of_the_wall: false,
+            stopped: OnceLock::new(),
+        }
+    }
+
+    /// Shows the time that other clocks show too, PostgreSQL's for instance.
+    #[expect(clippy::disallowed_methods, reason = "a clock has to read one")]
+    pub fn of_the_wall() -> Self {
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let from = Moment::from_ms(since_1970.expect("it is later than 1970").as_millis() as i64);
+        Self { from, of_the_wall: true, ..Self::new(1) }
     }
 
     /// Goes on from where another stopped.
@@ -49,6 +65,9 @@ impl FastClock {
 
     /// Stands still from now on, so that the books can come to rest.
     pub fn stop(&self) {
+        if self.of_the_wall {
+            return;
+        }
         self.stopped.get_or_init(|| self.running_us());
     }
 
@@ -67,7 +86,8 @@ impl Clock for FastClock {
 /// A ledger with customers in front of it.
 #[derive(Debug)]
 pub struct Crowd {
-    pub ledger: Arc<dyn Ledger>,
+    /// The nodes of one ledger. A customer asks one after the other, so that what is begun on one goes on on the next.
+    pub nodes: Vec<Arc<dyn Ledger>>,
     pub clock: Arc<FastClock>,
     pub stage: Arc<Stage>,
     pub recorder: Arc<Recorder>,
@@ -78,7 +98,7 @@ impl Crowd {
     /// Opens the sale.
     pub fn open(&self) {
         for command in self.stage.commands() {
-            let reply = self.execute(Asked::by_key(command));
+            let reply = self.execute(&*self.nodes[0], Asked::by_key(command));
             assert!(matches!(reply, Ok(Reply::Done(_))), "{reply:?}");
         }
     }
@@ -102,16 +122,18 @@ impl Crowd {
     }
 
     fn serve(&self, mut customer: Customer, questions: usize) -> Result<(), LedgerError> {
-        for _ in 0..questions {
+        for at in 0..questions {
+            let node = &*self.nodes[(at + customer.process as usize) % self.nodes.len()];
             let start = self.clock.now_us();
             match customer.next_question() {
                 Next::Read(unit) => {
-                    let seen = self.read(unit)?;
+                    let seen = self.kept(node, unit)?;
+                    let seen = (seen.held, seen.booked);
                     let during = During { start, end: self.clock.now_us() };
                     self.recorder.record_read(customer.process, unit, during, Some(seen));
                 }
                 Next::Ask(ask) => {
-                    let reply = self.execute((*ask).clone());
+                    let reply = self.execute(node, (*ask).clone());
                     let during = During { start, end: self.clock.now_us() };
                     self.recorder.record(customer.process, &ask, during, &reply);
                     let replayed = self.recorder.replayed(&reply);
@@ -122,21 +144,21 @@ impl Crowd {
         Ok(())
     }
 
-    fn execute(&self, Asked { command, actor, key }: Asked) -> Result<Reply, LedgerError> {
+    fn execute(&self, node: &dyn Ledger, Asked { command, actor, key }: Asked) -> Result<Reply, LedgerError> {
         let request = Request { command, actor, key, deadline: patiently() };
-        self.runtime.block_on(self.ledger.execute(request))
+        self.runtime.block_on(node.execute(request))
     }
 
-    fn read(&self, unit: UnitRef) -> Result<(u32, u32), LedgerError> {
-        let kept = self.kept(unit)?;
-        Ok((kept.held, kept.booked))
+    /// The node that is asked about the ending.
+    pub fn ledger(&self) -> &dyn Ledger {
+        &*self.nodes[0]
     }
 
-    fn kept(&self, unit: UnitRef) -> Result<Kept, LedgerError> {
+    fn kept(&self, node: &dyn Ledger, unit: UnitRef) -> Result<Kept, LedgerError> {
         let (offer, unit) = &self.stage.places[unit as usize];
         let calendar = self.stage.offer(offer).dense_units() == 0;
         let cells = calendar.then_some(*unit..*unit + 1);
-        let snapshot = self.runtime.block_on(self.ledger.snapshot(offer, cells))?;
+        let snapshot = self.runtime.block_on(node.snapshot(offer, cells))?;
         let at = match snapshot.map(|snapshot| snapshot.units) {
             Some(SnapshotUnits::Dense(units)) => units[*unit as usize],
             Some(SnapshotUnits::Cells(cells)) => cells.first().map(|(_, at)| *at).unwrap_or_default(),
@@ -161,7 +183,7 @@ impl Crowd {
 
     fn versions(&self) -> Result<Vec<Option<Version>>, LedgerError> {
         let version = |offer: &Arc<Offer>| {
-            let view = self.runtime.block_on(self.ledger.offer(offer.id()))?;
+            let view = self.runtime.block_on(self.ledger().offer(offer.id()))?;
             Ok(view.map(|view| view.version))
         };
         self.stage.offers.iter().map(version).collect()
@@ -169,10 +191,10 @@ impl Crowd {
 
     fn reading(&self) -> Result<Ending, LedgerError> {
         let (holds, _) = self.recorder.known();
-        let holds = holds.into_iter().map(|id| self.runtime.block_on(self.ledger.hold(id)));
+        let holds = holds.into_iter().map(|id| self.runtime.block_on(self.ledger().hold(id)));
         let holds = holds.filter_map(Result::transpose).collect::<Result<Vec<HoldView>, _>>()?;
         let bookings = self.bookings()?;
-        let units = (0..self.stage.places.len() as UnitRef).map(|unit| self.kept(unit));
+        let units = (0..self.stage.places.len() as UnitRef).map(|unit| self.kept(self.ledger(), unit));
         let units = units.collect::<Result<Vec<_>, _>>()?;
         Ok(self.recorder.ending(self.clock.now_us(), &holds, &bookings, units))
     }
@@ -182,7 +204,7 @@ impl Crowd {
         let (mut bookings, mut after) = (Vec::new(), None);
         loop {
             let page = PageRequest { after, limit: 1000 };
-            let page = self.runtime.block_on(self.ledger.bookings(BookingFilter::default(), page))?;
+            let page = self.runtime.block_on(self.ledger().bookings(BookingFilter::default(), page))?;
             bookings.extend(page.data);
             match page.next {
                 Some(next) => after = Some(next),

@@ -29,11 +29,11 @@ fn crowd(folder: &Path, clock: FastClock, recorder: Arc<Recorder>, stage: Arc<St
         Arc::clone(&clock) as Arc<dyn Clock>,
         recorder.render(),
     );
-    let ledger = Arc::new(EmbeddedLedger::open(settings).expect("the ledger opens"));
-    Crowd { ledger, clock, stage, recorder, runtime }
+    let ledger: Arc<dyn Ledger> = Arc::new(EmbeddedLedger::open(settings).expect("the ledger opens"));
+    Crowd { nodes: vec![ledger], clock, stage, recorder, runtime }
 }
 
-fn journal(ledger: &dyn Ledger, runtime: &Runtime) -> Vec<JournalRecord> {
+pub(crate) fn journal(ledger: &dyn Ledger, runtime: &Runtime) -> Vec<JournalRecord> {
     let (mut records, mut after) = (Vec::new(), None);
     loop {
         let page = PageRequest { after, limit: 1000 };
@@ -65,12 +65,16 @@ fn a_crowd_on_a_real_disk_is_linearizable_and_loses_nothing() {
     check_reopened(folder.path(), crowd, &history);
 }
 
-/// One entry per transition, in an order that is the history's own: no more and no fewer than was acknowledged.
 fn check_journal(crowd: &Crowd, history: &holdfast_lab::History) {
-    let records = journal(&*crowd.ledger, &crowd.runtime);
+    let records = journal(crowd.ledger(), &crowd.runtime);
     for (at, record) in (1..).zip(&records) {
         assert_eq!(record.seq, at, "numbered from 1 without gaps");
     }
+    check_entries(&records, history);
+}
+
+/// One entry per transition, in an order that is the history's own: no more and no fewer than was acknowledged.
+pub(crate) fn check_entries(records: &[JournalRecord], history: &holdfast_lab::History) {
     let count = |kind: &str| records.iter().filter(|record| record.kind == kind).count();
     let ending = history.ending.as_ref().expect("an ending");
     let wins = judge(history, Evidence::NONE).summary().wins;
@@ -80,7 +84,7 @@ fn check_journal(crowd: &Crowd, history: &holdfast_lab::History) {
     let ended = count("hold_released") + count("hold_expired") + count("booking_confirmed");
     let active = ending.holds.iter().filter(|kept| kept.state == KeptState::Active).count();
     assert_eq!(ended + active, wins, "a hold ends once");
-    check_folding(&records);
+    check_folding(records);
 }
 
 /// Folds the entries' own words: each begins in the state that the one before it left.
@@ -99,14 +103,14 @@ fn check_folding(records: &[JournalRecord]) {
 
 /// What is folded from disk is what was in memory.
 fn check_reopened(folder: &Path, crowd: Crowd, history: &holdfast_lab::History) {
-    let Crowd { ledger, clock, stage, recorder, runtime } = crowd;
-    let records = journal(&*ledger, &runtime);
+    let records = journal(crowd.ledger(), &crowd.runtime);
+    let Crowd { nodes, clock, stage, recorder, .. } = crowd;
     let later = FastClock::after(&clock);
-    drop(ledger);
+    drop(nodes);
     let reopened = self::crowd(folder, later, recorder, stage);
     let ending = reopened.ending().expect("the ending");
     let before = history.ending.as_ref().expect("an ending");
     assert_eq!(ending.bookings, before.bookings);
-    let found = journal(&*reopened.ledger, &reopened.runtime);
+    let found = journal(reopened.ledger(), &reopened.runtime);
     assert_eq!(found[..records.len()], records[..]);
 }

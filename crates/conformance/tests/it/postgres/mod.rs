@@ -1,19 +1,25 @@
-//! The suite on PostgreSQL, with every way of claiming: a private server, a database for each ledger.
+//! Everything that is shown of the PostgreSQL ledger, on private servers: the suite with every way of claiming, crowds
+//! before one node and before three, what PostgreSQL itself refuses, and what happens when it is hurt.
 
-use std::{
-    cell::RefCell,
-    sync::atomic::{AtomicU32, Ordering},
-};
+mod faults;
+mod goods;
+mod histories;
+mod house;
+mod nodes;
+mod refuses;
+mod traps;
+
+use std::thread;
 
 use holdfast_conformance::{live::Live, sequences::Pair};
 use holdfast_engine::strategy::Claiming;
-use holdfast_rigs::Postgres;
 
 use crate::{
     sequences::run,
     size::{seed, setting},
     stories::{START, tell_all},
 };
+use house::House;
 
 const EVERY_WAY: [Claiming; 6] = [
     Claiming::Batched,
@@ -24,38 +30,36 @@ const EVERY_WAY: [Claiming; 6] = [
     Claiming::Queue,
 ];
 
-/// A server whose commits need not survive a power cut: what is tested here is what is decided.
-fn server() -> Postgres {
-    Postgres::options().setting("fsync", "off").start().expect("a private PostgreSQL")
-}
-
-fn fresh_database(server: &Postgres) -> String {
-    static MADE: AtomicU32 = AtomicU32::new(0);
-    let name = format!("books{}", MADE.fetch_add(1, Ordering::Relaxed));
-    server.create_database(&name).expect("a database")
+/// Half of the ways on each of two threads: most of the time goes by waiting for the server.
+fn with_every_way(show: impl Fn(Claiming) + Sync) {
+    let show = &show;
+    let (some, others) = EVERY_WAY.split_at(3);
+    thread::scope(|scope| {
+        for ways in [some, others] {
+            scope.spawn(move || ways.iter().copied().for_each(show));
+        }
+    });
 }
 
 #[test]
 fn postgresql_tells_every_story_however_it_claims() {
-    let server = server();
-    for claiming in EVERY_WAY {
-        println!("{claiming:?}");
-        tell_all(|| Box::new(Live::postgres(fresh_database(&server), claiming, START)));
-    }
+    let house = House::quick();
+    with_every_way(|claiming| {
+        let name = format!("{claiming:?}").to_lowercase();
+        tell_all(|| Box::new(Live::postgres(house.emptied(&name), claiming, START)));
+        println!("{claiming:?}: every story");
+    });
 }
 
 #[test]
 fn model_and_postgresql_agree_on_random_sequences_however_it_claims() {
-    let sequences = setting("HOLDFAST_TEST_SEQUENCES", 5_000).div_ceil(50);
+    let sequences = setting("HOLDFAST_TEST_SEQUENCES", 5_000).div_ceil(100);
     let seed = seed("random sequences on PostgreSQL");
-    let server = server();
-    for claiming in EVERY_WAY {
-        let opened = RefCell::new(0);
-        let told = run(seed, sequences, true, || {
-            *opened.borrow_mut() += 1;
-            Pair::postgres(fresh_database(&server), claiming)
-        });
+    let house = House::quick();
+    with_every_way(|claiming| {
+        let name = format!("{claiming:?}").to_lowercase();
+        let told = run(seed, sequences, true, || Pair::postgres(house.emptied(&name), claiming));
         let seen = told.unwrap_or_else(|difference| panic!("{claiming:?}: {difference}"));
         println!("{claiming:?}: {sequences} sequences, no difference: {seen:?}");
-    }
+    });
 }

@@ -1,0 +1,57 @@
+//! With the program's protection removed, PostgreSQL itself refuses: SQL written straight into the books.
+
+use holdfast_engine::strategy::Claiming;
+
+use super::{
+    goods::{ask, confirm, fest, hall, held, place, seat, sell},
+    house::{House, nodes, settings},
+};
+
+const DATABASE: &str = "books";
+
+/// Each statement, and the constraint that must refuse it.
+const WRONGS: [(&str, &str); 9] = [
+    (
+        "INSERT INTO holdfast.claims (offer_id, unit_no, hold_id, qty, exclusive)
+         VALUES ('hall', 0, 'somebody-else', 1, true)",
+        "one_live_claim",
+    ),
+    ("UPDATE holdfast.units SET held = held + 1 WHERE offer_id = 'hall' AND unit_no = 0", "units_fit"),
+    ("UPDATE holdfast.units SET held = 6, booked = 5 WHERE offer_id = 'fest'", "units_fit"),
+    ("UPDATE holdfast.units SET capacity = 0 WHERE offer_id = 'hall' AND unit_no = 0", "units_fit"),
+    ("UPDATE holdfast.units SET held = -1 WHERE offer_id = 'fest'", "units_held_check"),
+    ("UPDATE holdfast.units SET booked = -1 WHERE offer_id = 'fest'", "units_booked_check"),
+    (
+        "INSERT INTO holdfast.bookings
+             (offer_id, id, hold_id, holder, state, amount, currency, created_at, version, offers, body)
+         SELECT offer_id, 'a-second-one', hold_id, holder, state, amount, currency, created_at, version, offers, body
+         FROM holdfast.bookings",
+        "one_booking",
+    ),
+    (
+        "INSERT INTO holdfast.answers (key, fingerprint, status, body, at)
+         VALUES ('k', 'f', 200, 'one', now()), ('k', 'f', 200, 'another', now())",
+        "answers_pkey",
+    ),
+    ("UPDATE holdfast.claims SET qty = 0", "claims_qty_check"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgresql_itself_refuses_every_wrong() {
+    let house = House::quick();
+    let node = nodes(settings(&house.emptied(DATABASE), Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    sell(&*node, fest(10, 600)).await;
+    let reply = ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
+    let hold = held(&reply).expect("a free seat");
+    ask(&*node, confirm(hold)).await.expect("an answer");
+    for (wrong, constraint) in WRONGS {
+        let refused = house.server.ask(DATABASE, wrong).expect_err(wrong).to_string();
+        assert!(refused.contains(&format!("\"{constraint}\"")), "{wrong}: {refused}");
+    }
+    // The other way round: what is right goes through the same door.
+    house
+        .server
+        .ask(DATABASE, "UPDATE holdfast.units SET held = 5, booked = 5 WHERE offer_id = 'fest'")
+        .expect("what fits");
+}
