@@ -95,8 +95,10 @@ const LOCK_HOLDS: Sql = Sql {
            ORDER BY h.offer_id, h.id FOR UPDATE OF h",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY],
 };
+/// Not `FOR UPDATE`: whoever made a row for a calendar's cell has a share in the offer's key already, and two who both
+/// have would wait for each other.
 const NUMBER: Sql = Sql {
-    text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+    text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
     types: &[Type::TEXT_ARRAY],
 };
 
