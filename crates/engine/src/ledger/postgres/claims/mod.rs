@@ -202,7 +202,7 @@ async fn attempt_once(books: &Books, claim: &dyn Claim, request: &Request) -> Re
     let seen = lock(&mut session, claim, &plan).await?;
     metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
     let decided = match last_look(books, &session, request, &plan).await? {
-        Look::Decided(decided) => decided,
+        Look::Decided(decided) => *decided,
         Look::Answered(reply) => {
             session.roll_back().await;
             return Ok(Some(reply));
@@ -261,7 +261,7 @@ fn holder_key((offer, holder): &(OfferId, HolderId)) -> i64 {
 enum Look {
     Answered(Reply),
     NotCovered,
-    Decided(Decided),
+    Decided(Box<Decided>),
 }
 
 /// A yes that has yet to be taken.
@@ -318,7 +318,7 @@ async fn last_look(
     }
     let named = |id: &OfferId| state.offer(id).map(|at| (id.clone(), Arc::clone(at.offer())));
     let offers = effects.offers.keys().filter_map(named).collect();
-    Ok(Look::Decided(Decided { effects, subject, unchanged, offers, now }))
+    Ok(Look::Decided(Box::new(Decided { effects, subject, unchanged, offers, now })))
 }
 
 async fn commit(
