@@ -213,6 +213,10 @@ impl Inner {
 
     fn outcome(&mut self, stage: &Stage, came: &Came) -> Outcome {
         Outcome::Ok(match came {
+            // To release what has expired is no mistake, and changes nothing.
+            Came::Released(view) if matches!(view.hold.state, HoldState::Expired { .. }) => {
+                return Outcome::Fail(Reason::Expired);
+            }
             Came::Held { hold, again } => Answer::Held {
                 hold: self.holds.of(hold.hold.id),
                 holder: self.holders.of(hold.hold.holder.clone()),

@@ -23,6 +23,8 @@ use crate::{
 
 const CUSTOMERS: u32 = 12;
 const DATABASE: &str = "books";
+/// From the reading of the clock to the commit, on a busy machine.
+const COMMITTED_WITHIN_US: i64 = 100_000;
 
 /// Whose time it is: one that runs fast, so that a short run sees many holds expire, or PostgreSQL's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +37,10 @@ fn crowd(house: &House, claiming: Claiming, count: usize, whose: Whose) -> Crowd
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = Arc::new(runtime.expect("a runtime"));
     let stage = Arc::new(Stage::new());
-    // Two clocks that show the same time are read in steps of a millisecond.
+    // What is decided in time is committed a little later, and somebody may look in between.
     let (clock, tolerance_us) = match whose {
-        Whose::Fast => (FastClock::new(4), 0),
-        Whose::PostgreSql => (FastClock::of_the_wall(), 2_000),
+        Whose::Fast => (FastClock::new(4), 4 * COMMITTED_WITHIN_US),
+        Whose::PostgreSql => (FastClock::of_the_wall(), COMMITTED_WITHIN_US),
     };
     let clock = Arc::new(clock);
     let recorder = Arc::new(Recorder::new(Arc::clone(&stage), tolerance_us));
@@ -59,7 +61,9 @@ fn show(house: &House, claiming: Claiming, count: usize, whose: Whose, seed: u64
     crowd.open();
     crowd.run(CUSTOMERS, operations / CUSTOMERS as usize, seed);
     let history = crowd.history().expect("the ending");
-    let verdict = judge(&history, Evidence::ALL);
+    // In PostgreSQL's time a quick run may be over before a hold expires; the traps see to that.
+    let evidence = Evidence { expiry: whose == Whose::Fast, ..Evidence::ALL };
+    let verdict = judge(&history, evidence);
     println!("{claiming:?}, {count} node(s), {whose:?} time: {verdict}");
     if !verdict.is_valid() {
         let kept = std::env::temp_dir().join(format!("holdfast-{claiming:?}-{count}-{seed}.json"));
@@ -67,6 +71,8 @@ fn show(house: &House, claiming: Claiming, count: usize, whose: Whose, seed: u64
         panic!("{claiming:?} on {count}, kept in {}: {}", kept.display(), verdict.tell(&history));
     }
     check_entries(&journal(crowd.ledger(), &crowd.runtime), &history);
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(house.one(DATABASE, deadlocks), "0", "{claiming:?} on {count}: everybody locks in one order");
 }
 
 #[test]
