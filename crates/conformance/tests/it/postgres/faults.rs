@@ -137,7 +137,8 @@ async fn kills(claiming: Claiming, kills: u64) {
     for clerk in clerks {
         clerk.await.expect("no panic");
     }
-    let (acknowledged, found) = (log.acknowledged.lock().clone(), every_booking(&*nodes[1]).await);
+    let acknowledged = log.acknowledged.lock().clone();
+    let found = every_booking(&*nodes[1]).await;
     println!(
         "{claiming:?}: {kills} kills, {} booked, {} unavailable, {} unknown, {} overloaded; slowest answer {} ms, \
          first sale after at most {slowest:?}",
