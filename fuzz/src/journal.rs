@@ -1,8 +1,6 @@
 //! The books as bytes: what a disk, a backup or a torn write may hand to the reader.
 
-use holdfast_engine::ledger::embedded::codec::{
-    Interner, decode_entry, decode_parts, encode_entry, encode_parts,
-};
+use holdfast_engine::ledger::codec::{Interner, decode_entry, decode_parts, encode_entry, encode_parts};
 
 /// An entry that can be read means the same when written and read again.
 pub(crate) fn entry(data: &[u8]) {

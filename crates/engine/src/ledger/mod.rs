@@ -4,8 +4,12 @@
 //! answer durable together with its journal entries and, where the request carries a key, with the words of the
 //! answer itself; and serves reads that never show what is not yet durable. It speaks booking, not SQL.
 
+mod about;
+mod changes;
+pub mod codec;
 pub mod embedded;
 pub mod postgres;
+mod views;
 
 use std::{fmt, sync::Arc, time::Instant};
 

@@ -17,11 +17,11 @@ use holdfast_domain::Moment;
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
-use super::{
+use super::error::StoreError;
+use crate::ledger::{
+    Answer, IdempotencyKey, Reply,
     codec::{Malformed, Reader, Writer},
-    error::StoreError,
 };
-use crate::ledger::{Answer, IdempotencyKey, Reply};
 
 const VERSION: u8 = 1;
 

@@ -8,21 +8,19 @@
 //! A "no" that leans on something not yet durable must wait: if the commit failed, that "no" would have been
 //! given because of something that never happened.
 
-use holdfast_domain::{Actor, Command, Decision, Moment, State, Subject, Version, absorb, decide};
+use holdfast_domain::{Actor, Command, Decision, Moment, Version, absorb, decide};
 use tokio::sync::oneshot;
 
 use super::{
     answers::{self, Found, Fresh},
-    changes::Touched,
     error::StoreError,
     journal::Draft,
     lanes::Job,
     live::Live,
-    views::{booking_view, hold_view, offer_view},
 };
 use crate::{
     clock::Clock,
-    ledger::{Change, IdempotencyKey, LedgerError, Outcome, Render, Reply, Request},
+    ledger::{Change, IdempotencyKey, LedgerError, Render, Reply, Request, changes::Touched, views::outcome},
 };
 
 type Asker = oneshot::Sender<Result<Reply, LedgerError>>;
@@ -293,43 +291,4 @@ pub(super) fn unavailable(why: &StoreError) -> LedgerError {
 
 fn unknown(why: &StoreError) -> LedgerError {
     LedgerError::OutcomeUnknown(why.to_string().into())
-}
-
-/// What came of a command that was granted, as of now.
-pub(in crate::ledger) fn outcome(
-    state: &State,
-    command: &Command,
-    subject: Subject,
-    events: usize,
-    now: Moment,
-) -> Outcome {
-    match subject {
-        Subject::Offer(id) => {
-            let view = offer_view(state.offer(&id).expect("an offer just decided on exists"));
-            match command {
-                Command::CreateOffer { .. } => Outcome::OfferCreated(view),
-                Command::Block { .. } => Outcome::Blocked(view),
-                Command::Unblock { .. } => Outcome::Unblocked(view),
-                _ => Outcome::OfferAmended(view),
-            }
-        }
-        Subject::Hold(id) => {
-            let hold = state.hold(id, Moment::MIN).expect("a hold just decided on exists");
-            let view = hold_view(state, hold, now);
-            match command {
-                Command::ExtendHold { .. } => Outcome::Extended(view),
-                Command::ReleaseHold { .. } => Outcome::Released(view),
-                _ => Outcome::Held { hold: view, again: events == 0 },
-            }
-        }
-        Subject::Booking(id) => {
-            let booking = state.booking(id).expect("a booking just decided on exists");
-            let view = booking_view(state, booking, now);
-            match command {
-                Command::Cancel { .. } => Outcome::Cancelled(view),
-                _ => Outcome::Confirmed(view),
-            }
-        }
-        Subject::Nothing => Outcome::Tidied { expired: events },
-    }
 }

@@ -22,13 +22,13 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
 use super::{
-    codec::{self, Malformed},
     error::StoreError,
     instant_now,
     journal::{Hash, Link},
     recovery::{Reading, recover_until},
     store::Place,
 };
+use crate::ledger::codec::{self, Malformed};
 
 /// Small enough to be written between two commands.
 const CHUNK: usize = 256 * 1024;

@@ -1,14 +1,14 @@
 //! What a gate may ask of the embedded books. Memory answers as fast as any gate, so one before this ledger gains
 //! nothing; it is here so that every gate can be run, and tested, before every ledger.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use holdfast_domain::{BookingState, Moment, OfferId, State};
+use holdfast_domain::OfferId;
 
 use super::{EmbeddedLedger, reads::Read};
 use crate::{
-    gate::{Claim, Epoch, GateBooks, OfferClaims},
+    gate::{Epoch, GateBooks, OfferClaims},
     ledger::{IdempotencyKey, LedgerError},
 };
 
@@ -31,19 +31,4 @@ impl GateBooks for EmbeddedLedger {
     async fn answered(&self, _: &IdempotencyKey) -> Result<bool, LedgerError> {
         Ok(true)
     }
-}
-
-pub(in crate::ledger) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<OfferClaims> {
-    let at = state.offer(id)?;
-    let here = |lines: &[holdfast_domain::Line]| lines.iter().any(|line| line.offer == *id);
-    let held = state.holds().filter(|hold| hold.is_live(now) && here(&hold.lines));
-    let booked =
-        state.bookings().filter(|booking| booking.state == BookingState::Confirmed && here(&booking.lines));
-    let held = held.map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.expires_at)));
-    let booked = booked.map(|booking| Claim::of(&booking.lines, id, booking.hold, &booking.holder, None));
-    Some(OfferClaims {
-        offer: Arc::clone(at.offer()),
-        blocked: at.blocked_units(),
-        claims: held.chain(booked).collect(),
-    })
 }

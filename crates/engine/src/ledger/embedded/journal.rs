@@ -7,10 +7,8 @@ use holdfast_domain::{Actor, Entry, Event, Moment};
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
-use super::{
-    codec::{self, Interner, Malformed, Reader, Writer},
-    error::StoreError,
-};
+use super::error::StoreError;
+use crate::ledger::codec::{self, Interner, Malformed, Reader, Writer};
 
 pub(super) type Hash = [u8; 32];
 

@@ -13,8 +13,8 @@ use super::{
     recovery::{Books, recover},
     store::Place,
     tables::Tables,
-    views::Snapshots,
 };
+use crate::ledger::views::Snapshots;
 
 pub(super) struct Live {
     pub(super) connection: Connection,

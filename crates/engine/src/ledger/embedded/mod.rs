@@ -12,26 +12,23 @@
 //! [`Render`]), HTTP.
 
 mod answers;
-pub(super) mod batch;
-pub(super) mod changes;
+mod batch;
 mod checkpoint;
-pub mod codec;
 mod error;
-pub(super) mod gate;
+mod gate;
 mod journal;
 pub mod keys;
 pub(super) mod lanes;
 mod lists;
 mod live;
-pub(super) mod reads;
+mod reads;
 mod recovery;
 mod store;
-pub(super) mod tables;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 pub mod verify;
-pub(super) mod views;
 mod wal;
 mod writer;
 

@@ -1,16 +1,15 @@
 //! Questions that memory can answer. The writer answers them between two commits, so none ever shows what is
 //! not durable.
 
-use holdfast_domain::{BookingId, HoldId, Invalid, Moment, OfferId, State};
+use holdfast_domain::{BookingId, HoldId, Moment, OfferId, State};
 use tokio::sync::oneshot;
 
-use super::{
-    gate,
-    views::{Snapshots, booking_view, hold_view, offer_view},
-};
 use crate::{
     gate::OfferClaims,
-    ledger::{BookingView, Cells, HoldView, LedgerError, OfferView, Page, Snapshot},
+    ledger::{
+        BookingView, Cells, HoldView, LedgerError, OfferView, Page, Snapshot,
+        views::{Snapshots, booking_view, hold_view, live_claims, offer_view, offers},
+    },
 };
 
 pub(super) type Asker<T> = oneshot::Sender<Result<T, LedgerError>>;
@@ -58,7 +57,7 @@ impl Read {
                 let found = ids.into_iter().filter_map(|id| state.booking(id));
                 tell(to, Ok(found.map(|booking| booking_view(state, booking, now)).collect()));
             }
-            Self::Claims(id, to) => tell(to, Ok(gate::live_claims(state, &id, now))),
+            Self::Claims(id, to) => tell(to, Ok(live_claims(state, &id, now))),
             Self::TablesCaughtUp(to) => return Some(to),
         }
         None
@@ -68,24 +67,4 @@ impl Read {
 /// Whoever asked may have gone; then nobody is told.
 pub(super) fn tell<T>(to: Asker<T>, answer: Result<T, LedgerError>) {
     drop(to.send(answer));
-}
-
-pub(in crate::ledger) fn offers(
-    state: &State,
-    after: Option<&OfferId>,
-    limit: usize,
-) -> Result<Page<OfferView>, LedgerError> {
-    if let Some(after) = after
-        && state.offer(after).is_none()
-    {
-        return Err(Invalid::new("after", "must be the `next` of an earlier page").into());
-    }
-    let mut offers = state.offers();
-    if let Some(after) = after {
-        offers.find(|offer| offer.offer().id() == after);
-    }
-    let data: Vec<_> = offers.by_ref().take(limit).map(offer_view).collect();
-    let more = offers.next().is_some();
-    let next = data.last().filter(|_| more).map(|last| last.offer.id().to_string());
-    Ok(Page { data, next })
 }

@@ -22,10 +22,7 @@ use super::{
     session::{Session, Sql, Trouble},
     write::{self, Done, Kept},
 };
-use crate::ledger::{
-    Reply, Request,
-    embedded::{batch::outcome, changes::Touched},
-};
+use crate::ledger::{Reply, Request, changes::Touched, views::outcome};
 
 const VERSIONS: Sql =
     Sql { text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1)", types: &[Type::TEXT_ARRAY] };

@@ -15,7 +15,7 @@ use holdfast_domain::{
 use sha2::{Digest, Sha256};
 
 use super::rows::offers_of;
-use crate::ledger::embedded::codec;
+use crate::ledger::codec;
 
 pub(super) type UnitKey = (OfferId, UnitNo);
 pub(super) type ClaimKey = (OfferId, UnitNo, HoldId);

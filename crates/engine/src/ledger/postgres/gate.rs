@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     gate::{Epoch, GateBooks, OfferClaims},
-    ledger::{IdempotencyKey, LedgerError, embedded::gate::live_claims},
+    ledger::{IdempotencyKey, LedgerError, views::live_claims},
 };
 
 const EPOCH: Sql = Sql { text: "SELECT epoch FROM holdfast.gate_epoch", types: &[] };

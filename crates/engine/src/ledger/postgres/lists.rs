@@ -9,10 +9,8 @@ use super::{
 };
 use crate::ledger::{
     BookingFilter, JournalFilter, JournalRecord, Page, PageRequest,
-    embedded::{
-        codec::{self, Interner},
-        tables::about::about,
-    },
+    about::about,
+    codec::{self, Interner},
 };
 
 const BOOKINGS: Sql = Sql {

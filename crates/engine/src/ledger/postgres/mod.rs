@@ -55,10 +55,7 @@ pub use self::{replica::Time, session::Connecting, verify::verify};
 use super::{
     BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
     LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,
-    embedded::{
-        reads,
-        views::{booking_view, hold_view, offer_view},
-    },
+    views::{booking_view, hold_view, offer_view, offers},
 };
 use crate::strategy::Claiming;
 
@@ -394,7 +391,7 @@ impl Ledger for PostgresLedger {
 
     async fn offers(&self, after: Option<OfferId>, limit: usize) -> Result<Page<OfferView>, LedgerError> {
         let limit = limit.clamp(1, self.books.limits.max_page);
-        reads::offers(&self.nearly_level().await?.state, after.as_ref(), limit)
+        offers(&self.nearly_level().await?.state, after.as_ref(), limit)
     }
 
     async fn snapshot(&self, id: &OfferId, cells: Option<Cells>) -> Result<Option<Snapshot>, LedgerError> {

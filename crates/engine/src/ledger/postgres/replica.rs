@@ -30,12 +30,10 @@ use crate::{
     clock::Clock,
     ledger::{
         Change,
-        embedded::{
-            changes::Touched,
-            codec::{self, Interner},
-            instant_now,
-            views::Snapshots,
-        },
+        changes::Touched,
+        codec::{self, Interner},
+        embedded::instant_now,
+        views::Snapshots,
     },
 };
 

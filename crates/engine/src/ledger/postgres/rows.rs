@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 
 use super::session::Trouble;
-use crate::ledger::embedded::codec::{Interner, Malformed, Reader, Writer};
+use crate::ledger::codec::{Interner, Malformed, Reader, Writer};
 
 const VERSION: u8 = 1;
 

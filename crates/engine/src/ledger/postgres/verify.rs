@@ -20,10 +20,8 @@ use super::{
 };
 use crate::ledger::{
     LedgerError,
-    embedded::{
-        codec::{self, Interner},
-        verify::Report,
-    },
+    codec::{self, Interner},
+    embedded::verify::Report,
 };
 
 /// Rows read at once.

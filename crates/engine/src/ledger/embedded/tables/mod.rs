@@ -4,23 +4,21 @@
 //! behind. They are never read to decide anything and can be rebuilt from the journal. A slice's commit is not
 //! flushed by itself: whatever a crash loses of it is projected again.
 
-pub(in crate::ledger) mod about;
 mod rows;
 
 use holdfast_domain::{Moment, State};
 use rusqlite::{Connection, OptionalExtension};
 
-pub(super) use self::{
-    about::{About, about},
-    rows::service_of,
-};
+pub(super) use self::rows::service_of;
 use super::{
-    codec::{self, Interner},
     error::StoreError,
     journal::{Batch, Link},
     reads::{Asker, tell},
 };
-use crate::ledger::LedgerError;
+use crate::ledger::{
+    LedgerError,
+    codec::{self, Interner},
+};
 
 /// How far the tables have followed, and who waits for them.
 #[derive(Debug)]

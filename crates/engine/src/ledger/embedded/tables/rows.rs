@@ -5,8 +5,10 @@ use holdfast_domain::{
 };
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{About, about};
-use crate::ledger::embedded::journal::Hash;
+use crate::ledger::{
+    about::{About, about},
+    embedded::journal::Hash,
+};
 
 /// Shows one entry in the tables.
 pub(super) fn show(to: &Connection, state: &State, entry: &Entry, hash: Hash) -> rusqlite::Result<()> {

@@ -12,7 +12,7 @@ use holdfast_domain::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-use crate::ledger::embedded::codec::{Interner, decode_entry, decode_parts, encode_entry, encode_parts};
+use crate::ledger::codec::{Interner, decode_entry, decode_parts, encode_entry, encode_parts};
 
 fn moment() -> impl Strategy<Value = Moment> {
     any::<i64>().prop_map(Moment::from_ms)

@@ -8,9 +8,9 @@ use holdfast_domain::{
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use super::Report;
-use crate::ledger::embedded::{
-    journal::Hash,
-    tables::{about, service_of},
+use crate::ledger::{
+    about::about,
+    embedded::{journal::Hash, tables::service_of},
 };
 
 /// A row as a list of values, to be compared whole.

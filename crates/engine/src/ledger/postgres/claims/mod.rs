@@ -42,7 +42,9 @@ use super::{
 use crate::{
     ledger::{
         BookingView, HoldView, LedgerError, Outcome, Reply, Request,
-        embedded::{batch::outcome, changes::Touched, instant_now, lanes::is_urgent},
+        changes::Touched,
+        embedded::{instant_now, lanes::is_urgent},
+        views::outcome,
     },
     strategy::Claiming,
 };

@@ -4,20 +4,20 @@ use holdfast_domain::{BookingId, Event, HoldId, Line, Moment, OfferId, State, Un
 
 /// The offers, units, hold and booking of an entry, and what it turned them from and into.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::ledger) struct About {
+pub(super) struct About {
     /// Every offer concerned, the first one first.
-    pub(in crate::ledger) offers: Vec<OfferId>,
+    pub(super) offers: Vec<OfferId>,
     /// Every unit concerned: an index into `offers`, and the unit's key.
-    pub(in crate::ledger) units: Vec<(usize, String)>,
-    pub(in crate::ledger) hold: Option<HoldId>,
-    pub(in crate::ledger) booking: Option<BookingId>,
-    pub(in crate::ledger) before: Option<&'static str>,
-    pub(in crate::ledger) after: Option<&'static str>,
+    pub(super) units: Vec<(usize, String)>,
+    pub(super) hold: Option<HoldId>,
+    pub(super) booking: Option<BookingId>,
+    pub(super) before: Option<&'static str>,
+    pub(super) after: Option<&'static str>,
 }
 
 /// Describes an event. `state` may be ahead of it: what is taken from there never changes, the lines of a hold and
 /// the names of an offer's units.
-pub(in crate::ledger) fn about(state: &State, event: &Event) -> About {
+pub(super) fn about(state: &State, event: &Event) -> About {
     match event {
         Event::OfferCreated { offer } => About { after: Some("on_sale"), ..of_offer(offer.id()) },
         Event::OfferAmended { offer, .. } => of_offer(offer).turning("on_sale", "on_sale"),
@@ -56,7 +56,7 @@ impl About {
     }
 
     /// The keys of all units, with a space between them: no key has one inside.
-    pub(in crate::ledger) fn unit_keys(&self) -> String {
+    pub(super) fn unit_keys(&self) -> String {
         let keys: Vec<&str> = self.units.iter().map(|(_, key)| key.as_str()).collect();
         keys.join(" ")
     }

@@ -8,11 +8,11 @@ use crate::ledger::Change;
 
 /// The seats that a batch touches, by offer, with the version each offer had before.
 #[derive(Debug, Default)]
-pub(in crate::ledger) struct Touched(HashMap<OfferId, (Version, Vec<UnitNo>)>);
+pub(super) struct Touched(HashMap<OfferId, (Version, Vec<UnitNo>)>);
 
 impl Touched {
     /// Call before the event is applied, while the offer still has its old version.
-    pub(in crate::ledger) fn note(&mut self, state: &State, event: &Event) {
+    pub(super) fn note(&mut self, state: &State, event: &Event) {
         match event {
             Event::OfferCreated { .. } => {}
             Event::OfferAmended { offer, .. } => self.touch(state, offer, []),
@@ -48,7 +48,7 @@ impl Touched {
 
     /// What the batch came to, once it is committed. An offer whose version moved but no seat did still has its
     /// change, so that versions follow each other without a gap.
-    pub(in crate::ledger) fn changes(self, state: &State) -> Vec<Change> {
+    pub(super) fn changes(self, state: &State) -> Vec<Change> {
         let change = |(id, (from, mut units)): (OfferId, (Version, Vec<UnitNo>))| {
             let offer = state.offer(&id)?;
             units.sort_unstable();
