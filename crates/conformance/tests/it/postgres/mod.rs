@@ -7,6 +7,7 @@ mod histories;
 mod house;
 mod nodes;
 mod refuses;
+mod seeded_bugs;
 mod traps;
 
 use std::thread;
