@@ -3,7 +3,7 @@
 use std::{
     sync::{Arc, Mutex, OnceLock},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use holdfast_domain::{Moment, Offer, Version};
@@ -83,6 +83,9 @@ impl Clock for FastClock {
     }
 }
 
+/// How many times over the questions may be asked to fill the time.
+const MOST: usize = 30;
+
 /// A ledger with customers in front of it.
 #[derive(Debug)]
 pub struct Crowd {
@@ -105,12 +108,19 @@ impl Crowd {
 
     /// Each customer asks `questions` things, one after the other; all at once.
     pub fn run(&self, customers: u32, questions: usize, seed: u64) {
+        self.run_for(Duration::ZERO, customers, questions, seed);
+    }
+
+    /// The same, and goes on until so much of the clock's time has passed: a quick machine must not be done before
+    /// the first hold expires. Bounded all the same.
+    pub fn run_for(&self, least: Duration, customers: u32, questions: usize, seed: u64) {
+        let until = self.clock.now_us() + least.as_micros() as Micros;
         let all: Vec<_> = (0..customers).map(|at| Customer::new(at, Arc::clone(&self.stage), seed)).collect();
         let panicked = Mutex::new(None);
         thread::scope(|scope| {
             for customer in all {
                 scope.spawn(|| {
-                    if let Err(error) = self.serve(customer, questions) {
+                    if let Err(error) = self.serve(customer, questions, until) {
                         *panicked.lock().expect("nobody panicked") = Some(error);
                     }
                 });
@@ -121,8 +131,11 @@ impl Crowd {
         }
     }
 
-    fn serve(&self, mut customer: Customer, questions: usize) -> Result<(), LedgerError> {
-        for at in 0..questions {
+    fn serve(&self, mut customer: Customer, questions: usize, until: Micros) -> Result<(), LedgerError> {
+        for at in 0..questions * MOST {
+            if at >= questions && self.clock.now_us() >= until {
+                break;
+            }
             let node = &*self.nodes[(at + customer.process as usize) % self.nodes.len()];
             let start = self.clock.now_us();
             match customer.next_question() {
