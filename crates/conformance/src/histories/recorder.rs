@@ -213,8 +213,8 @@ impl Inner {
 
     fn outcome(&mut self, stage: &Stage, came: &Came) -> Outcome {
         Outcome::Ok(match came {
-            // To release what has expired is no mistake, and changes nothing.
-            Came::Released(view) if matches!(view.hold.state, HoldState::Expired { .. }) => {
+            // To release what has expired, swept or not, is no mistake and changes nothing.
+            Came::Released(view) if view.hold.status(view.at) == "expired" => {
                 return Outcome::Fail(Reason::Expired);
             }
             Came::Held { hold, again } => Answer::Held {

@@ -358,8 +358,10 @@ impl PostgresLedger {
         let level = self.books.feed.level().await;
         let copy = self.books.loaded().await?;
         match level {
-            Err(trouble) if copy.age() > self.books.limits.max_read_age => Err(trouble.into()),
-            _ => Ok(copy),
+            Ok(()) => Ok(copy),
+            Err(Trouble::Down(_)) if copy.age() <= self.books.limits.max_read_age => Ok(copy),
+            // Busy is not out of reach: an old answer would be a wrong one.
+            Err(trouble) => Err(trouble.into()),
         }
     }
 }
