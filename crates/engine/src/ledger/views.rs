@@ -29,7 +29,7 @@ pub(super) fn booking_view(state: &State, booking: &Booking, at: Moment) -> Book
 }
 
 /// The offers of these lines, each once.
-fn offers_of(state: &State, lines: &[Line]) -> Vec<Arc<Offer>> {
+pub(super) fn offers_of(state: &State, lines: &[Line]) -> Vec<Arc<Offer>> {
     let mut offers: Vec<Arc<Offer>> = Vec::with_capacity(1);
     for line in lines {
         if !offers.iter().any(|offer| *offer.id() == line.offer) {

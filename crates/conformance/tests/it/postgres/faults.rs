@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use holdfast_conformance::{histories::Dice, live::Live};
+use holdfast_conformance::{histories::Dice, live::Live, subject::render};
 use holdfast_domain::{BookingId, Command, HoldId};
 use holdfast_engine::{
     ledger::{BookingFilter, Ledger, LedgerError, Outcome, PageRequest, Reply, postgres::PostgresLedger},
@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 use super::{
     EVERY_WAY,
     goods::{DEADLINE, ask, ask_as, confirm, fest, hall, held, now, place, request, seat, sell, ticket},
-    house::{House, nodes, settings},
+    house::{House, nodes, settings, settings_with},
 };
 use crate::{
     size::{seed, setting},
@@ -224,6 +224,33 @@ async fn paused_it_keeps_nobody_waiting_beyond_the_deadline() {
         }
         println!("{claiming:?}: all resolved {:?} after it went on", began.elapsed());
         assert_eq!(house.one(DATABASE, "SELECT count(*) FROM holdfast.holds"), "20", "{claiming:?}");
+    }
+}
+
+/// A command that panics halfway, its effect already in the copy: nothing of it is true, and nobody else notices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_leaves_nothing_behind_and_the_ledger_goes_on() {
+    let house = House::quick();
+    for claiming in EVERY_WAY {
+        let broken = Arc::new(AtomicBool::new(true));
+        let (is_broken, sound) = (Arc::clone(&broken), render());
+        let words = Arc::new(move |outcome: &Outcome| {
+            let is_hold = matches!(outcome, Outcome::Held { .. });
+            assert!(!(is_hold && is_broken.load(Ordering::Relaxed)), "no words for it (as planned)");
+            sound(outcome)
+        });
+        let node = nodes(settings_with(&house.emptied(DATABASE), claiming, words), 1).await.remove(0);
+        sell(&*node, hall(600)).await;
+        let asker = Arc::clone(&node);
+        let told =
+            tokio::spawn(async move { ask_as(&*asker, "once", place("alice", vec![seat("A-1")])).await });
+        // Where the asker itself does the work, the panic is its own.
+        let told = told.await;
+        assert!(!matches!(told, Ok(Ok(_))), "{claiming:?}: {told:?}");
+        broken.store(false, Ordering::Relaxed);
+        let reply = ask(&*node, place("bob", vec![seat("A-1")])).await.expect("an answer");
+        assert!(held(&reply).is_some(), "{claiming:?}: {reply:?}");
+        assert_eq!(house.one(DATABASE, "SELECT count(*) FROM holdfast.holds"), "1", "{claiming:?}");
     }
 }
 

@@ -10,7 +10,8 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_domain::{Actor, Command, Decision, Event, Moment, OfferId, State, Version, decide};
+use holdfast_domain::{Actor, Command, Decision, Event, Moment, OfferId, Refusal, State, Version, decide};
+use sha2::{Digest, Sha256};
 use tokio_postgres::types::Type;
 
 use super::{
@@ -65,34 +66,26 @@ pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeS
             state.booking(*booking).map(|of| offers_of(&of.lines)).unwrap_or_default().into_iter().collect()
         }
         Command::Tidy { .. } => decide(state, command, &Actor::System, now)
-            .map(|tidy| tidy.events.iter().flat_map(|event| touched(state, event)).collect())
+            .map(|tidy| Effects::of(state, &tidy.events, &Actor::System, now).offers.into_keys().collect())
             .unwrap_or_default(),
     }
 }
 
-fn touched(state: &State, event: &Event) -> Vec<OfferId> {
-    let of_hold = |id| state.hold(id, Moment::MIN).map(|hold| offers_of(&hold.lines)).unwrap_or_default();
-    match event {
-        Event::OfferCreated { offer } => vec![offer.id().clone()],
-        Event::OfferAmended { offer, .. }
-        | Event::UnitsBlocked { offer, .. }
-        | Event::UnitsUnblocked { offer, .. } => vec![offer.clone()],
-        Event::HoldPlaced(placed) => offers_of(&placed.lines),
-        Event::HoldExtended { hold, .. }
-        | Event::HoldReleased { hold }
-        | Event::HoldExpired { hold }
-        | Event::BookingConfirmed { hold, .. } => of_hold(*hold),
-        Event::BookingCancelled { booking } => {
-            state.booking(*booking).map(|booking| offers_of(&booking.lines)).unwrap_or_default()
-        }
-    }
+/// The number under which an offer is locked.
+pub(super) fn lock_key(offer: &OfferId) -> i64 {
+    key_of(&[offer.as_str()])
 }
 
-/// The number under which an offer is locked: 64 bits of a hash, so that two offers may share one and merely wait
-/// for each other.
-pub(super) fn lock_key(offer: &OfferId) -> i64 {
-    let hash = <sha2::Sha256 as sha2::Digest>::digest(offer.as_str().as_bytes());
+/// 64 bits of a hash: two names may share a number, and then merely wait for each other.
+pub(super) fn key_of(names: &[&str]) -> i64 {
+    let hash = Sha256::digest(names.join("\0"));
     i64::from_be_bytes(hash[..8].try_into().expect("a hash has eight bytes"))
+}
+
+/// A no, counted.
+pub(super) fn refused(refusal: Refusal) -> Reply {
+    metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
+    Reply::Refused(refusal)
 }
 
 /// Decides these requests in one transaction that holds `offers`, and writes what they come to.
@@ -123,6 +116,7 @@ pub(super) async fn settle(
         kept: Vec::new(),
         touched: Touched::default(),
     };
+    copy.is_ahead();
     let settled: Vec<Settled> = requests
         .iter()
         .zip(&keys)
@@ -130,24 +124,18 @@ pub(super) async fn settle(
         .collect();
     let Batch { effects, kept, touched, .. } = batch;
     if effects.is_empty() && kept.is_empty() {
+        copy.is_true();
         drop(copy);
         session.roll_back().await;
         return Ok(settled);
     }
     metrics::histogram!("holdfast_ledger_batch_entries").record(effects.entries.len() as f64);
-    let chain = books.chains.take();
-    match write::commit(&mut session, &effects, &kept, chain, now, Done::default()).await {
-        Ok(chain) => {
-            books.chains.put_back(chain);
-            books.announce(touched.changes(&copy.state));
-            Ok(settled)
-        }
-        Err(trouble) => {
-            // The copy is ahead of what may never have happened.
-            copy.throw_away();
-            Err(trouble)
-        }
-    }
+    let chain =
+        write::commit(&mut session, &effects, &kept, books.chains.take(), now, Done::default()).await?;
+    books.chains.put_back(chain);
+    copy.is_true();
+    books.announce(touched.changes(&copy.state));
+    Ok(settled)
 }
 
 /// Read after the locks are held, in statements of their own: what a statement sees was settled when it began, and
@@ -215,10 +203,7 @@ impl Batch<'_> {
             return Settled::Again(missing);
         }
         match decide(&copy.state, &request.command, &request.actor, self.now) {
-            Err(refusal) => {
-                metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
-                Settled::Answered(Reply::Refused(refusal))
-            }
+            Err(refusal) => Settled::Answered(refused(refusal)),
             Ok(decision) => self.accept(copy, request, key, decision),
         }
     }
@@ -234,7 +219,8 @@ impl Batch<'_> {
         key: Option<&Digested>,
         mut decision: Decision,
     ) -> Settled {
-        let missing = |event: &Event| self.not_locked(touched(&copy.state, event).into_iter().collect());
+        let touched = |event: &Event| self.effects.offers_touched(&copy.state, event).into_iter().collect();
+        let missing = |event: &Event| self.not_locked(touched(event));
         if let Command::Tidy { .. } = request.command {
             decision.events.retain(|event| missing(event).is_empty());
         }

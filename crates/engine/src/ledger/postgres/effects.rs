@@ -94,6 +94,15 @@ impl Effects {
         self.entries.is_empty()
     }
 
+    /// Everything that a decision comes to.
+    pub(super) fn of(state: &State, events: &[Event], actor: &Actor, at: Moment) -> Self {
+        let mut effects = Self::default();
+        for event in events {
+            effects.add(state, event, actor, at);
+        }
+        effects
+    }
+
     /// Adds one event; `state` is as it was before the event, or before the whole decision. Returns its version.
     pub(super) fn add(&mut self, state: &State, event: &Event, actor: &Actor, at: Moment) -> Version {
         let offers = self.offers_touched(state, event);
@@ -120,7 +129,8 @@ impl Effects {
         (change.version, change.at) = (version, at);
     }
 
-    fn offers_touched(&self, state: &State, event: &Event) -> Vec<OfferId> {
+    /// The offers that an event changes, in order.
+    pub(super) fn offers_touched(&self, state: &State, event: &Event) -> Vec<OfferId> {
         match event {
             Event::OfferCreated { offer } => vec![offer.id().clone()],
             Event::OfferAmended { offer, .. }

@@ -3,15 +3,18 @@
 //! Whoever already has something at stake (confirm, extend, release, cancel) goes before whoever wants something.
 //! While one batch commits, the next one fills up: the slower PostgreSQL is, the larger the batches become.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, panic::AssertUnwindSafe, sync::Arc};
 
+use futures::FutureExt as _;
 use holdfast_domain::{OfferId, decide};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, RwLockReadGuard, mpsc, oneshot};
 
 use super::{
     Books,
     answers::{Given, digest},
-    batch::{Patience, Settled},
+    batch::{Patience, Settled, refused},
+    claims::pause,
+    replica::Replica,
     session::Trouble,
 };
 use crate::ledger::{
@@ -85,14 +88,18 @@ pub(super) async fn work(books: Arc<Books>, waiting: Arc<Mutex<Waiting>>, max_ba
     loop {
         let jobs = waiting.lock().await.next(max_batch).await;
         let Some(jobs) = jobs else { return };
-        serve(&books, jobs).await;
+        // A command that panics takes its batch with it, whose askers hear that the outcome is unknown; the copy it
+        // may have changed is thrown away. Nobody else notices.
+        if AssertUnwindSafe(serve(&books, jobs)).catch_unwind().await.is_err() {
+            tracing::error!("a batch panicked, and was given up");
+        }
     }
 }
 
 async fn serve(books: &Books, jobs: Vec<Job>) {
     let now = instant_now();
     let (jobs, late): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.request.deadline > now);
-    late.into_iter().for_each(|job| drop(job.to.send(Err(LedgerError::Overloaded))));
+    fail(late, &LedgerError::Overloaded);
     // Whoever asked and left before work began wants nothing done.
     let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.to.is_closed()).collect();
     jobs = second_look(books, jobs).await;
@@ -104,87 +111,89 @@ async fn serve(books: &Books, jobs: Vec<Job>) {
             Err(Trouble::Lost(why)) if attempts < books.limits.attempts => {
                 metrics::counter!("holdfast_ledger_retries_total").increment(1);
                 tracing::debug!(%why, attempts, "a batch lost a race and is decided again");
-                let pause = Duration::from_millis(
-                    u64::from(crate::mint::random_bits() as u8 % 8) * u64::from(attempts),
-                );
-                tokio::time::sleep(pause).await;
+                pause(attempts).await;
             }
             Err(trouble) => {
                 books.tell_health(Some(&trouble));
-                let error = LedgerError::from(trouble);
-                return jobs.into_iter().for_each(|job| drop(job.to.send(Err(error.clone()))));
+                return fail(jobs, &trouble.into());
             }
         }
         if attempts >= 2 * books.limits.attempts {
-            return jobs.into_iter().for_each(|job| drop(job.to.send(Err(LedgerError::Overloaded))));
+            return fail(jobs, &LedgerError::Overloaded);
         }
     }
+}
+
+fn fail(jobs: Vec<Job>, error: &LedgerError) {
+    jobs.into_iter().for_each(|job| drop(job.to.send(Err(error.clone()))));
 }
 
 /// Answers what the copy refuses, once the copy is known to be level, without anybody's locks. The rest goes on.
 async fn second_look(books: &Books, jobs: Vec<Job>) -> Vec<Job> {
-    let Ok((willing, doubtful)) = first_look(books, jobs).await else { return Vec::new() };
-    if doubtful.is_empty() {
-        return willing;
-    }
-    let keys: Vec<_> = doubtful.iter().filter_map(|job| job.request.key.as_ref().map(digest)).collect();
-    let given = async {
-        let session = books.sessions.ordinary().await?;
-        Given::find(&session, &keys).await
-    };
-    let looked = async { if keys.is_empty() { Ok(Given::default()) } else { given.await } };
-    // The keys are looked up after the copy is level, so that an effect that is seen has its answer found.
-    let given = match books.feed.level().await {
-        Ok(()) => looked.await,
-        Err(trouble) => Err(trouble),
-    };
-    let given = match given {
-        Ok(given) => given,
-        Err(trouble) => {
-            let error = LedgerError::from(trouble);
-            doubtful.into_iter().for_each(|job| drop(job.to.send(Err(error.clone()))));
-            return willing;
+    let (mut willing, doubtful) = match first_look(books, jobs).await {
+        Ok(sorted) => sorted,
+        Err((jobs, trouble)) => {
+            fail(jobs, &trouble.into());
+            return Vec::new();
         }
     };
-    let mut jobs = willing;
-    let Ok(copy) = books.loaded().await else {
-        let error = LedgerError::Unavailable("the copy of the books is being loaded".into());
-        doubtful.into_iter().for_each(|job| drop(job.to.send(Err(error.clone()))));
-        return jobs;
+    if !doubtful.is_empty() {
+        match look_again(books, doubtful).await {
+            Ok(after_all) => willing.extend(after_all),
+            Err((doubtful, trouble)) => fail(doubtful, &trouble.into()),
+        }
+    }
+    willing
+}
+
+/// Jobs that could not be looked at, and why.
+type Unseen = (Vec<Job>, Trouble);
+
+/// Sorts by what the copy thinks of them as it is.
+async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), Unseen> {
+    let copy = match books.loaded().await {
+        Ok(copy) => copy,
+        Err(trouble) => return Err((jobs, trouble)),
     };
     let now = copy.about_now(&books.time);
-    for job in doubtful {
+    let likely = |job: &Job| decide(&copy.state, &job.request.command, &job.request.actor, now).is_ok();
+    Ok(jobs.into_iter().partition(likely))
+}
+
+/// Answers those that a level copy refuses, and returns the others.
+async fn look_again(books: &Books, jobs: Vec<Job>) -> Result<Vec<Job>, Unseen> {
+    let (given, copy) = match level_with_answers(books, &jobs).await {
+        Ok(looked) => looked,
+        Err(trouble) => return Err((jobs, trouble)),
+    };
+    let now = copy.about_now(&books.time);
+    let mut willing = Vec::new();
+    for job in jobs {
         let Request { command, actor, key, .. } = &job.request;
         if let Some(reply) = key.as_ref().and_then(|key| given.reply(&digest(key), key)) {
             drop(job.to.send(Ok(reply)));
-        } else {
-            match decide(&copy.state, command, actor, now) {
-                Ok(_) => jobs.push(job),
-                Err(refusal) => {
-                    metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
-                    drop(job.to.send(Ok(Reply::Refused(refusal))));
-                }
-            }
+            continue;
+        }
+        match decide(&copy.state, command, actor, now) {
+            Ok(_) => willing.push(job),
+            Err(refusal) => drop(job.to.send(Ok(refused(refusal)))),
         }
     }
-    jobs
+    Ok(willing)
 }
 
-/// Sorts by what the copy thinks of them as it is.
-async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), ()> {
-    match books.loaded().await {
-        Ok(copy) => {
-            let now = copy.about_now(&books.time);
-            let likely =
-                |job: &Job| decide(&copy.state, &job.request.command, &job.request.actor, now).is_ok();
-            Ok(jobs.into_iter().partition(likely))
-        }
-        Err(trouble) => {
-            let error = LedgerError::from(trouble);
-            jobs.into_iter().for_each(|job| drop(job.to.send(Err(error.clone()))));
-            Err(())
-        }
-    }
+/// The keys are looked up after the copy is level, so that an effect that is seen has its answer found.
+async fn level_with_answers<'a>(
+    books: &'a Books,
+    jobs: &[Job],
+) -> Result<(Given, RwLockReadGuard<'a, Replica>), Trouble> {
+    books.feed.level().await?;
+    let keys: Vec<_> = jobs.iter().filter_map(|job| job.request.key.as_ref().map(digest)).collect();
+    let given = match keys.is_empty() {
+        true => Given::default(),
+        false => Given::find(&books.sessions.ordinary().await?, &keys).await?,
+    };
+    Ok((given, books.loaded().await?))
 }
 
 async fn attempt(books: &Books, jobs: &[Job], also: &BTreeSet<OfferId>) -> Result<Vec<Settled>, Trouble> {

@@ -4,7 +4,7 @@ use holdfast_domain::{BookingId, Invalid, Moment, State};
 use tokio_postgres::{Row, types::Type};
 
 use super::{
-    rows,
+    Books, rows,
     session::{Session, Sql, Trouble},
 };
 use crate::ledger::{
@@ -50,10 +50,10 @@ pub(super) async fn bookings(
     Ok(Page { data: rows::booking_ids(&found)?, next })
 }
 
-/// A page of the journal. What an entry says is told from the entry itself, in the names that the copy knows.
+/// A page of the journal. What an entry says is told from the entry itself, in the names that the copy knows; the copy
+/// is looked at between two questions, never kept from the sale while PostgreSQL searches.
 pub(super) async fn journal(
-    session: &Session,
-    state: &State,
+    books: &Books,
     filter: &JournalFilter,
     mut after: i64,
     limit: usize,
@@ -64,14 +64,17 @@ pub(super) async fn journal(
     let fetch = limit as i64 + 1;
     let mut interner = Interner::default();
     let mut data: Vec<JournalRecord> = Vec::new();
+    let session = books.sessions.ordinary().await?;
     loop {
         let found = session.rows(&JOURNAL, &[&after, &offer, &hold, &booking, &fetch]).await?;
+        let copy = books.loaded().await?;
         for row in &found {
-            let record = record(row, state, &mut interner)?;
+            let record = record(row, &copy.state, &mut interner)?;
             if filter.unit.as_ref().is_none_or(|unit| record.units.contains(unit)) {
                 data.push(record);
             }
         }
+        drop(copy);
         // A unit is looked for in what each entry says, so a page may need several looks to be full.
         let Some(last) = found.last().filter(|_| found.len() as i64 == fetch && data.len() <= limit) else {
             break;

@@ -184,27 +184,43 @@ impl Chains {
     }
 }
 
-/// The copy while somebody changes it.
-struct Writable<'a>(RwLockWriteGuard<'a, Option<Replica>>);
+/// The copy while somebody changes it. Between [`is_ahead`](Writable::is_ahead) and [`is_true`](Writable::is_true) it
+/// shows what may never happen; however that ends, by an error or a panic, such a copy is seen by nobody.
+struct Writable<'a> {
+    copy: RwLockWriteGuard<'a, Option<Replica>>,
+    ahead: bool,
+}
 
 impl ops::Deref for Writable<'_> {
     type Target = Replica;
     fn deref(&self) -> &Replica {
-        self.0.as_ref().expect("loaded when it was taken")
+        self.copy.as_ref().expect("loaded when it was taken")
     }
 }
 
 impl ops::DerefMut for Writable<'_> {
     fn deref_mut(&mut self) -> &mut Replica {
-        self.0.as_mut().expect("loaded when it was taken")
+        self.copy.as_mut().expect("loaded when it was taken")
     }
 }
 
 impl Writable<'_> {
-    /// Forgets the copy; the next who needs it loads it anew.
-    fn throw_away(mut self) {
-        *self.0 = None;
-        metrics::counter!("holdfast_ledger_reloads_total").increment(1);
+    const fn is_ahead(&mut self) {
+        self.ahead = true;
+    }
+
+    const fn is_true(&mut self) {
+        self.ahead = false;
+    }
+}
+
+impl Drop for Writable<'_> {
+    fn drop(&mut self) {
+        if self.ahead {
+            // The next who needs it loads it anew.
+            *self.copy = None;
+            metrics::counter!("holdfast_ledger_reloads_total").increment(1);
+        }
     }
 }
 
@@ -216,7 +232,7 @@ impl Books {
             let mut session = self.sessions.following().await?;
             *copy = Some(Replica::load(&mut session, &self.time).await?);
         }
-        Ok(Writable(copy))
+        Ok(Writable { copy, ahead: false })
     }
 
     async fn loaded(&self) -> Result<RwLockReadGuard<'_, Replica>, Trouble> {
@@ -248,7 +264,7 @@ impl Books {
                 Ok(())
             }
             Err(replica::TooFarBehind) => {
-                *copy.0 = None;
+                copy.is_ahead();
                 Err(Trouble::lost("the copy of the books is loaded anew"))
             }
         }
@@ -439,9 +455,8 @@ impl Ledger for PostgresLedger {
     ) -> Result<Page<JournalRecord>, LedgerError> {
         let limit = page.limit.clamp(1, self.books.limits.max_page);
         let after = lists::after(&page)?;
-        let copy = self.level().await?;
-        let session = self.books.sessions.ordinary().await?;
-        Ok(lists::journal(&session, &copy.state, &filter, after, limit).await?)
+        drop(self.level().await?);
+        Ok(lists::journal(&self.books, &filter, after, limit).await?)
     }
 
     fn changes(&self) -> broadcast::Receiver<Arc<[Change]>> {

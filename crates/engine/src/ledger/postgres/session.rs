@@ -267,8 +267,8 @@ impl Session {
         }
     }
 
-    /// Ends the transaction. Send it along with the last statements, but believe it only if all of them succeeded:
-    /// after a failed one a COMMIT quietly rolls back.
+    /// Ends the transaction. Only once all its statements are known to have succeeded: after a failed one a COMMIT
+    /// quietly rolls back.
     pub(super) async fn send_commit(&self) -> Result<(), Trouble> {
         self.run("COMMIT").await.map_err(Trouble::during_commit)
     }

@@ -32,7 +32,7 @@ use tokio_postgres::types::Type;
 use super::{
     Books,
     answers::{Given, digest},
-    batch::{lock_key, versions_clock_and_answers},
+    batch::{key_of, lock_key, refused, versions_clock_and_answers},
     effects::{Effects, UnitKey},
     replica::Replica,
     rows,
@@ -44,7 +44,7 @@ use crate::{
         BookingView, HoldView, LedgerError, Outcome, Reply, Request,
         changes::Touched,
         embedded::{instant_now, lanes::is_urgent},
-        views::outcome,
+        views::{offers_of, outcome},
     },
     strategy::Claiming,
 };
@@ -138,7 +138,7 @@ pub(super) async fn execute(
 }
 
 /// A little longer every time, and never the same for two who lost to each other.
-async fn pause(attempt: u32) {
+pub(super) async fn pause(attempt: u32) {
     let most_ms = 2 << attempt.min(5);
     let ms = crate::mint::random_bits() as u64 % most_ms;
     tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -158,10 +158,7 @@ impl Plan {
     /// The plan, or `None` where the copy refuses.
     fn of(state: &State, request: &Request, now: Moment) -> Option<Self> {
         let decision = decide(state, &request.command, &request.actor, now).ok()?;
-        let mut effects = Effects::default();
-        for event in &decision.events {
-            effects.add(state, event, &request.actor, now);
-        }
+        let effects = Effects::of(state, &decision.events, &request.actor, now);
         let mut offers = super::batch::concerned(state, &request.command, now);
         offers.extend(effects.offers.keys().cloned());
         Some(Self {
@@ -229,17 +226,14 @@ async fn refuse(books: &Books, request: &Request) -> Result<Option<Reply>, Troub
     }
     let copy = books.loaded().await?;
     let now = copy.about_now(&books.time);
-    let refused = decide(&copy.state, &request.command, &request.actor, now).err();
-    Ok(refused.map(|refusal| {
-        metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
-        Reply::Refused(refusal)
-    }))
+    Ok(decide(&copy.state, &request.command, &request.actor, now).err().map(refused))
 }
 
 /// Everything that is locked before the decision, in the order that all keep.
 async fn lock(session: &mut Session, claim: &dyn Claim, plan: &Plan) -> Result<Seen, Trouble> {
     let offers: BTreeSet<i64> = plan.offers.iter().map(lock_key).collect();
-    let holders: BTreeSet<i64> = plan.holders.iter().map(holder_key).collect();
+    let holders: BTreeSet<i64> =
+        plan.holders.iter().map(|(offer, holder)| key_of(&[offer.as_str(), holder.as_str()])).collect();
     let shared = offers.iter().map(|key| format!("SELECT pg_advisory_xact_lock_shared({key})"));
     let alone = holders.iter().map(|key| format!("SELECT pg_advisory_xact_lock({key})"));
     session.begin_with(&shared.chain(alone).collect::<Vec<_>>().join("; ")).await?;
@@ -250,13 +244,6 @@ async fn lock(session: &mut Session, claim: &dyn Claim, plan: &Plan) -> Result<S
     }
     write::cells(session, &plan.effects).await?;
     claim.before(session, &plan.units).await
-}
-
-fn holder_key((offer, holder): &(OfferId, HolderId)) -> i64 {
-    use sha2::Digest as _;
-    let hash =
-        sha2::Sha256::new().chain_update(offer.as_str()).chain_update([0]).chain_update(holder.as_str());
-    i64::from_be_bytes(hash.finalize()[..8].try_into().expect("a hash has eight bytes"))
 }
 
 /// What the last look came to.
@@ -272,7 +259,8 @@ struct Decided {
     subject: Subject,
     /// What the answer says of something that did not change.
     unchanged: Option<Outcome>,
-    offers: BTreeMap<OfferId, Arc<Offer>>,
+    /// The offers that give the answer's lines their names.
+    offers: Vec<Arc<Offer>>,
     now: Moment,
 }
 
@@ -301,15 +289,9 @@ async fn last_look(
     let state = &copy.state;
     let decision = match decide(state, &request.command, &request.actor, now) {
         Ok(decision) => decision,
-        Err(refusal) => {
-            metrics::counter!("holdfast_refusals_total", "code" => refusal.code()).increment(1);
-            return Ok(Look::Answered(Reply::Refused(refusal)));
-        }
+        Err(refusal) => return Ok(Look::Answered(refused(refusal))),
     };
-    let mut effects = Effects::default();
-    for event in &decision.events {
-        effects.add(state, event, &request.actor, now);
-    }
+    let effects = Effects::of(state, &decision.events, &request.actor, now);
     if !plan.covers(&effects) {
         return Ok(Look::NotCovered);
     }
@@ -318,8 +300,12 @@ async fn last_look(
     if let (Some(same), None) = (&unchanged, &request.key) {
         return Ok(Look::Answered(Reply::Done(same.clone())));
     }
-    let named = |id: &OfferId| state.offer(id).map(|at| (id.clone(), Arc::clone(at.offer())));
-    let offers = effects.offers.keys().filter_map(named).collect();
+    let lines = match &subject {
+        Subject::Hold(id) => effects.holds.get(id).map(|hold| &hold.lines),
+        Subject::Booking(id) => effects.bookings.get(id).map(|booking| &booking.lines),
+        Subject::Offer(_) | Subject::Nothing => None,
+    };
+    let offers = lines.map(|lines| offers_of(state, lines)).unwrap_or_default();
     Ok(Look::Decided(Box::new(Decided { effects, subject, unchanged, offers, now })))
 }
 
@@ -334,7 +320,7 @@ async fn commit(
     let Decided { mut effects, subject, unchanged, offers, now } = decided;
     let done = claim.take(&session, &effects, seen).await?;
     number(&session, &mut effects).await?;
-    let outcome = unchanged.unwrap_or_else(|| told(&effects, &request.command, &subject, &offers, now));
+    let outcome = unchanged.unwrap_or_else(|| told(&effects, &request.command, &subject, offers, now));
     let keep = |key: &crate::ledger::IdempotencyKey| Kept {
         key: digest(key),
         fingerprint: key.fingerprint,
@@ -371,23 +357,12 @@ fn told(
     effects: &Effects,
     command: &Command,
     subject: &Subject,
-    offers: &BTreeMap<OfferId, Arc<Offer>>,
+    offers: Vec<Arc<Offer>>,
     at: Moment,
 ) -> Outcome {
-    let offers = offers.values().cloned().collect::<Vec<_>>();
-    let of = |lines: &[holdfast_domain::Line]| {
-        let mut named: Vec<Arc<Offer>> = Vec::new();
-        for line in lines {
-            if !named.iter().any(|offer| *offer.id() == line.offer) {
-                named.extend(offers.iter().find(|offer| *offer.id() == line.offer).cloned());
-            }
-        }
-        named
-    };
     match subject {
         Subject::Booking(id) => {
-            let booking = effects.bookings[id].clone();
-            let view = BookingView { offers: of(&booking.lines), booking, at };
+            let view = BookingView { booking: effects.bookings[id].clone(), offers, at };
             if let Command::Cancel { .. } = command {
                 Outcome::Cancelled(view)
             } else {
@@ -395,8 +370,7 @@ fn told(
             }
         }
         Subject::Hold(id) => {
-            let hold = effects.holds[id].clone();
-            let hold = HoldView { offers: of(&hold.lines), hold, at };
+            let hold = HoldView { hold: effects.holds[id].clone(), offers, at };
             match command {
                 Command::ExtendHold { .. } => Outcome::Extended(hold),
                 Command::ReleaseHold { .. } => Outcome::Released(hold),
