@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::{
-    event::{Event, Placed},
-    hold::{BookingState, Hold, HoldState, Version},
+    event::{Event, PaymentBegun, PaymentEvent, Placed},
+    hold::{Booking, BookingState, Hold, HoldState, Version},
     ids::{BookingId, HoldId, OfferId},
     state::{OfferState, State},
     time::Moment,
@@ -54,10 +54,12 @@ fn absorb_as(state: &mut State, event: Event, at: Moment, version: Version) {
         }
         Event::HoldPlaced(placed) => place(state, placed),
         Event::HoldExtended { hold, expires_at } => extend(state, hold, expires_at),
-        Event::HoldReleased { hold } => end(state, hold, HoldState::Released { at }, at),
-        Event::HoldExpired { hold } => end(state, hold, HoldState::Expired { at }, at),
+        Event::HoldReleased { hold } => end(state, hold, at, |hold| hold.state = HoldState::Released { at }),
+        Event::HoldExpired { hold } => end(state, hold, at, |hold| hold.expire(at)),
         Event::BookingConfirmed { booking, hold } => confirm(state, booking, hold, at),
         Event::BookingCancelled { booking } => cancel(state, booking, at),
+        Event::PaymentBegun(begun) => begin_payment(state, &begun, at),
+        Event::Payment { booking, event } => payment(state, booking, &event, at),
     }
 }
 
@@ -84,9 +86,9 @@ fn extend(state: &mut State, id: HoldId, expires_at: Moment) {
     state.holds.insert(id, hold);
 }
 
-fn end(state: &mut State, id: HoldId, ended: HoldState, at: Moment) {
+fn end(state: &mut State, id: HoldId, at: Moment, end: impl FnOnce(&mut Hold)) {
     let mut hold = lift(state, id);
-    hold.state = ended;
+    end(&mut hold);
     state.add_ended(id, at);
     state.holds.insert(id, hold);
 }
@@ -94,22 +96,73 @@ fn end(state: &mut State, id: HoldId, ended: HoldState, at: Moment) {
 fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
     let mut hold = lift(state, id);
     state.add_booked(&hold.holder, &hold.lines);
-    let made = hold.book(booking, at);
+    let mut made = hold.book(booking, at);
+    // A booking that was paid for has been there since its payment began.
+    if let Some(pending) = state.bookings.remove(&booking) {
+        made = Booking { payment: pending.payment, created_at: pending.created_at, ..made };
+    }
+    state.add_ended(id, made.created_at);
     state.bookings.insert(booking, Box::new(made));
-    state.add_ended(id, at);
     state.holds.insert(id, hold);
 }
 
-fn cancel(state: &mut State, booking: BookingId, at: Moment) {
-    let version = state.version;
-    let booking = state.bookings.get_mut(&booking).expect("a journalled booking exists");
-    booking.state = BookingState::Cancelled { at };
-    booking.version = version;
-    let (holder, lines) = (booking.holder.clone(), Arc::clone(&booking.lines));
-    state.remove_booked(&holder, &lines);
-    for line in lines.iter() {
+fn cancel(state: &mut State, id: BookingId, at: Moment) {
+    let mut booking = take_booking(state, id);
+    match booking.state {
+        BookingState::Confirmed => state.remove_booked(&booking.holder, &booking.lines),
+        _ => let_go(state, &booking, true, at),
+    }
+    booking.cancel(at);
+    put_booking(state, booking);
+}
+
+fn begin_payment(state: &mut State, begun: &PaymentBegun, at: Moment) {
+    let mut hold = lift(state, begun.hold);
+    let booking = hold.pay(begun, at);
+    state.add_held(&hold);
+    state.holds.insert(begun.hold, hold);
+    put_booking(state, Box::new(booking));
+}
+
+fn payment(state: &mut State, id: BookingId, event: &PaymentEvent, at: Moment) {
+    let mut booking = take_booking(state, id);
+    match event {
+        PaymentEvent::BookingFailed { .. } => let_go(state, &booking, false, at),
+        PaymentEvent::Retaken => state.add_booked(&booking.holder, &booking.lines),
+        _ => {}
+    }
+    booking.follow(event, at);
+    put_booking(state, booking);
+}
+
+/// Takes a booking out of the map and of the due work; the caller changes it and puts it back.
+fn take_booking(state: &mut State, id: BookingId) -> Box<Booking> {
+    let mut booking = state.bookings.remove(&id).expect("a journalled booking exists");
+    state.remove_due(&booking);
+    booking.version = state.version;
+    booking
+}
+
+fn put_booking(state: &mut State, booking: Box<Booking>) {
+    for line in booking.lines.iter() {
         touched(state, &line.offer);
     }
+    state.add_due(&booking);
+    state.bookings.insert(booking.id, booking);
+}
+
+/// Lets go of the hold that this booking pins, if it does.
+fn let_go(state: &mut State, booking: &Booking, given_back: bool, at: Moment) {
+    if !state.holds.get(&booking.hold).is_some_and(|hold| hold.is_paid_by(booking.id)) {
+        return;
+    }
+    let mut hold = lift(state, booking.hold);
+    hold.unpin(given_back, at);
+    match hold.is_open() {
+        true => state.add_held(&hold),
+        false => state.add_ended(hold.id, at),
+    }
+    state.holds.insert(hold.id, hold);
 }
 
 /// The offer, marked as changed by this entry.

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     ids::{BookingId, HoldId, HolderId, OfferId},
     offer::{Amendment, Offer},
+    payment::{IntentId, PayTerms, PaymentMethod, PaymentOutcome, RefundOutcome, Resolution},
     time::Moment,
 };
 
@@ -45,10 +46,66 @@ pub enum Command {
     Cancel {
         booking: BookingId,
     },
+    /// Makes a booking that waits for its money, and pins the hold meanwhile.
+    BeginPayment {
+        booking: BookingId,
+        hold: HoldId,
+        /// Charged by the server; without one the buyer's browser confirms.
+        method: Option<PaymentMethod>,
+        terms: PayTerms,
+    },
+    /// The provider knows the payment, by this name.
+    NoteIntent {
+        booking: BookingId,
+        intent: IntentId,
+        /// When to look next.
+        due_at: Moment,
+    },
+    /// What the provider says of the payment now. Old news and repeated news change nothing.
+    SettlePayment {
+        booking: BookingId,
+        /// Of which payment, where the provider said so.
+        intent: Option<IntentId>,
+        outcome: PaymentOutcome,
+        /// When to look next, if this does not end it.
+        due_at: Moment,
+    },
+    /// What the provider says of the refund now.
+    NoteRefund {
+        booking: BookingId,
+        outcome: RefundOutcome,
+        /// When to look next, if this does not end it.
+        due_at: Moment,
+    },
+    /// Looked, and learned nothing: look again then.
+    DeferPayment {
+        booking: BookingId,
+        due_at: Moment,
+    },
+    /// An operator's word.
+    ResolvePayment {
+        booking: BookingId,
+        how: Resolution,
+    },
     /// Writes down the expiry of at most `limit` holds whose time has come. Nothing waits for it.
     Tidy {
         limit: usize,
     },
+}
+
+impl Command {
+    /// Of the driving of a payment: the booking that it is about.
+    pub const fn of_payment(&self) -> Option<BookingId> {
+        match self {
+            Self::BeginPayment { booking, .. }
+            | Self::NoteIntent { booking, .. }
+            | Self::SettlePayment { booking, .. }
+            | Self::NoteRefund { booking, .. }
+            | Self::DeferPayment { booking, .. }
+            | Self::ResolvePayment { booking, .. } => Some(*booking),
+            _ => None,
+        }
+    }
 }
 
 /// One line of a requested hold.

@@ -3,6 +3,7 @@
 //! Each function is a ladder of early returns in the order of [`Refusal`]'s precedence. A hold past its expiry
 //! never stands in the way: the winner's decision begins by writing down the expiry of the holds it displaces.
 
+mod pay;
 mod place;
 mod vacant;
 
@@ -13,7 +14,7 @@ use std::collections::HashSet;
 use crate::{
     command::{Actor, Command},
     event::Event,
-    hold::{Hold, HoldState, MAX_EXTENSIONS},
+    hold::{Booking, BookingState, Hold, HoldState, MAX_EXTENSIONS},
     ids::{BookingId, HoldId, OfferId},
     offer::{Amendment, UnitNo},
     refusal::{Conflict, InTheWay, Limit, Refusal},
@@ -63,8 +64,9 @@ pub fn decide(state: &State, command: &Command, actor: &Actor, now: Moment) -> R
         Command::ExtendHold { hold } => extend(state, *hold, actor, now),
         Command::ReleaseHold { hold } => release(state, *hold, actor, now),
         Command::Confirm { booking, hold } => confirm(state, *booking, *hold, actor, now),
-        Command::Cancel { booking } => cancel(state, *booking, actor),
+        Command::Cancel { booking } => cancel(state, *booking, actor, now),
         Command::Tidy { limit } => Ok(tidy(state, *limit, now)),
+        _ => pay::pay(state, command, actor, now),
     }
 }
 
@@ -142,7 +144,9 @@ fn live(hold: &Hold, now: Moment) -> Result<&Hold, Refusal> {
         HoldState::Released { .. } => Err(Refusal::HoldReleased),
         HoldState::Expired { .. } => Err(Refusal::HoldExpired),
         HoldState::Booked { booking } => Err(Refusal::AlreadyBooked { booking }),
-        HoldState::Active if !hold.is_live(now) => Err(Refusal::HoldExpired),
+        HoldState::Active | HoldState::Paying { .. } if !hold.is_live(now) => Err(Refusal::HoldExpired),
+        // Whoever wants it back cancels the booking that is being paid.
+        HoldState::Paying { booking, .. } => Err(Refusal::AlreadyBooked { booking }),
         HoldState::Active => Ok(hold),
     }
 }
@@ -180,14 +184,21 @@ fn confirm(
     Ok(Subject::Booking(booking).with(vec![Event::BookingConfirmed { booking, hold: id }]))
 }
 
-fn cancel(state: &State, id: BookingId, actor: &Actor) -> Result<Decision, Refusal> {
-    let booking = state.booking(id).filter(|booking| actor.may_touch(&booking.holder));
-    match booking.ok_or(Refusal::UnknownBooking)?.state {
-        crate::BookingState::Cancelled { .. } => Ok(Subject::Booking(id).unchanged()),
-        crate::BookingState::Confirmed => {
-            Ok(Subject::Booking(id).with(vec![Event::BookingCancelled { booking: id }]))
-        }
+/// What was paid goes back; what is still being paid is called off, and goes back should it come in after all.
+fn cancel(state: &State, id: BookingId, actor: &Actor, now: Moment) -> Result<Decision, Refusal> {
+    let booking = owned_booking(state, id, actor)?;
+    let mut events = vec![Event::BookingCancelled { booking: id }];
+    match booking.state {
+        BookingState::Cancelled { .. } => events.clear(),
+        BookingState::Failed { .. } => return Err(Refusal::NotCancellable { booking: id }),
+        BookingState::Pending | BookingState::Confirmed => events.extend(pay::refund_if_paid(booking, now)),
     }
+    Ok(Subject::Booking(id).with(events))
+}
+
+fn owned_booking<'a>(state: &'a State, id: BookingId, actor: &Actor) -> Result<&'a Booking, Refusal> {
+    let own = |booking: &&Booking| actor.may_touch(&booking.holder);
+    state.booking(id).filter(own).ok_or(Refusal::UnknownBooking)
 }
 
 fn tidy(state: &State, limit: usize, now: Moment) -> Decision {
@@ -211,6 +222,13 @@ struct Displaced {
 }
 
 impl Displaced {
+    /// Ends a hold whose time is up, whether or not its units are needed.
+    fn end(&mut self, hold: HoldId) {
+        if self.seen.insert(hold) {
+            self.in_order.push(hold);
+        }
+    }
+
     /// Whether `qty` of the unit can be had once expired holds are out of the way; notes which ones those are.
     /// Looks at no more of them than it needs, so a million overdue holds cost nobody anything.
     fn make_room(&mut self, offer: &OfferState, unit: UnitNo, qty: u32, now: Moment) -> bool {

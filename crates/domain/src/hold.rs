@@ -2,24 +2,27 @@
 //! permanent.
 //!
 //! ```text
-//!              extend (≤ 3)
-//!               ┌───┐
-//!   place ──► active ──► booked ──► (the booking lives on)
-//!               │  │
-//!       release │  │ expires_at ≤ now
-//!               ▼  ▼
-//!        released  expired
+//!              extend (≤ 3)      declined
+//!               ┌───┐        ┌───────────────┐
+//!               │   │        ▼    pay         │
+//!   place ──► active ◄─────────────────► paying ──► booked ──► (the booking lives on)
+//!               │  │ └──────────────────────│─────────▲
+//!       release │  │ expires_at ≤ now       │ pinned_until ≤ now, cancelled
+//!               ▼  ▼                        ▼
+//!        released  expired               expired, released
 //! ```
 //! Expiry is a predicate on `now`, never an event somebody must deliver: an `active` hold whose time has come
-//! counts as expired from that millisecond on, whether or not the tidying sweep has written so.
+//! counts as expired from that millisecond on, whether or not the tidying sweep has written so. A hold that is being
+//! paid is pinned: it lives until `pinned_until`, which was settled when the payment began.
 
 use std::sync::Arc;
 
 use crate::{
-    event::Placed,
+    event::{PaymentBegun, PaymentEvent, Placed},
     ids::{BookingId, HoldId, HolderId, OfferId},
     money::{Currency, Money},
     offer::UnitNo,
+    payment::{Payment, PaymentState},
     seating::Relaxed,
     time::Moment,
 };
@@ -62,9 +65,20 @@ impl Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldState {
     Active,
-    Booked { booking: BookingId },
-    Released { at: Moment },
-    Expired { at: Moment },
+    /// A booking of it is being paid.
+    Paying {
+        booking: BookingId,
+        pinned_until: Moment,
+    },
+    Booked {
+        booking: BookingId,
+    },
+    Released {
+        at: Moment,
+    },
+    Expired {
+        at: Moment,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +91,8 @@ pub struct Hold {
     pub currency: Currency,
     pub expires_at: Moment,
     pub extensions: u8,
+    /// How many payments were begun on it.
+    pub payments: u8,
     /// What best-available gave up to find the seats.
     pub relaxed: Vec<Relaxed>,
     /// The journal entry that last changed it.
@@ -87,8 +103,20 @@ impl Hold {
     /// The hold that a journalled placing begins.
     pub fn placed(placed: Placed, version: Version) -> Self {
         let Placed { hold: id, holder, lines, amount, currency, expires_at, relaxed } = placed;
-        let (state, extensions) = (HoldState::Active, 0);
-        Self { id, holder, state, lines, amount, currency, expires_at, extensions, relaxed, version }
+        let (state, extensions, payments) = (HoldState::Active, 0, 0);
+        Self {
+            id,
+            holder,
+            state,
+            lines,
+            amount,
+            currency,
+            expires_at,
+            extensions,
+            payments,
+            relaxed,
+            version,
+        }
     }
 
     pub fn extend(&mut self, expires_at: Moment) {
@@ -99,29 +127,80 @@ impl Hold {
     /// Turns into a booking, of the hold's own version.
     pub fn book(&mut self, booking: BookingId, at: Moment) -> Booking {
         self.state = HoldState::Booked { booking };
+        self.booking(booking, BookingState::Confirmed, at)
+    }
+
+    /// Begins to be paid: a booking is there, and waits for the money.
+    pub fn pay(&mut self, begun: &PaymentBegun, at: Moment) -> Booking {
+        let PaymentBegun { booking, method, expires_at, pinned_until, due_at, .. } = begun;
+        self.state = HoldState::Paying { booking: *booking, pinned_until: *pinned_until };
+        self.expires_at = *expires_at;
+        self.payments = self.payments.saturating_add(1);
+        let payment = Payment::begun(method.clone(), *due_at);
+        Booking { payment: Some(payment.into()), ..self.booking(*booking, BookingState::Pending, at) }
+    }
+
+    fn booking(&self, id: BookingId, state: BookingState, at: Moment) -> Booking {
         Booking {
-            id: booking,
+            id,
             hold: self.id,
             holder: self.holder.clone(),
-            state: BookingState::Confirmed,
+            state,
             lines: Arc::clone(&self.lines),
             amount: self.amount,
             currency: self.currency,
+            payment: None,
             created_at: at,
             version: self.version,
         }
     }
 
-    /// Still claiming its units at `now`.
-    pub fn is_live(&self, now: Moment) -> bool {
-        self.state == HoldState::Active && now < self.expires_at
+    /// Its time is up, and that is written down.
+    pub fn expire(&mut self, at: Moment) {
+        self.expires_at = self.ends_at();
+        self.state = HoldState::Expired { at };
     }
 
-    /// `active`, `booked`, `released` or `expired`, as of `now`.
+    /// No longer kept for a payment: what is left of its own time is left, unless it is given back for good. Where
+    /// the pin had run out by then it ended there, whether or not anybody has written so.
+    pub fn unpin(&mut self, given_back: bool, at: Moment) {
+        match (self.ends_at() <= at, given_back) {
+            (true, _) => self.expire(at),
+            (false, true) => self.state = HoldState::Released { at },
+            (false, false) => self.state = HoldState::Active,
+        }
+    }
+
+    /// Not ended, as far as the journal knows; the clock may know better.
+    pub const fn is_open(&self) -> bool {
+        matches!(self.state, HoldState::Active | HoldState::Paying { .. })
+    }
+
+    /// Whether it is this booking that is being paid.
+    pub fn is_paid_by(&self, id: BookingId) -> bool {
+        matches!(self.state, HoldState::Paying { booking, .. } if booking == id)
+    }
+
+    /// From when on it claims nothing more, if nothing happens to it before.
+    pub const fn ends_at(&self) -> Moment {
+        match self.state {
+            HoldState::Paying { pinned_until, .. } => pinned_until,
+            _ => self.expires_at,
+        }
+    }
+
+    /// Still claiming its units at `now`.
+    pub fn is_live(&self, now: Moment) -> bool {
+        self.is_open() && now < self.ends_at()
+    }
+
+    /// `active`, `paying`, `booked`, `released` or `expired`, as of `now`.
     pub fn status(&self, now: Moment) -> &'static str {
         match self.state {
-            HoldState::Active if now < self.expires_at => "active",
-            HoldState::Active | HoldState::Expired { .. } => "expired",
+            HoldState::Active | HoldState::Paying { .. } if !self.is_live(now) => "expired",
+            HoldState::Active => "active",
+            HoldState::Paying { .. } => "paying",
+            HoldState::Expired { .. } => "expired",
             HoldState::Booked { .. } => "booked",
             HoldState::Released { .. } => "released",
         }
@@ -130,15 +209,25 @@ impl Hold {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BookingState {
+    /// Its payment is under way, or waits for a person.
+    Pending,
     Confirmed,
-    Cancelled { at: Moment },
+    Cancelled {
+        at: Moment,
+    },
+    /// Not paid, or paid too late and given back; its payment says why.
+    Failed {
+        at: Moment,
+    },
 }
 
 impl BookingState {
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Pending => "pending",
             Self::Confirmed => "confirmed",
             Self::Cancelled { .. } => "cancelled",
+            Self::Failed { .. } => "failed",
         }
     }
 }
@@ -152,8 +241,72 @@ pub struct Booking {
     pub lines: Arc<[Line]>,
     pub amount: Money,
     pub currency: Currency,
+    /// `None` where nothing is paid here. Boxed: most bookings of a free event have none.
+    pub payment: Option<Box<Payment>>,
     pub created_at: Moment,
     pub version: Version,
+}
+
+impl Booking {
+    /// The payment, if there is something to do about it, and when.
+    pub fn payment_due(&self) -> Option<Moment> {
+        self.payment.as_ref().and_then(|payment| payment.due_at)
+    }
+
+    /// The name of its payment's state.
+    pub fn payment_state(&self) -> &'static str {
+        self.payment.as_ref().map_or("none", |payment| payment.state.as_str())
+    }
+
+    /// Follows what happened to it and its payment; the caller sees to holds and units.
+    ///
+    /// # Panics
+    /// Where an event of a payment meets a booking without one: that journal was never decided.
+    pub fn follow(&mut self, event: &PaymentEvent, at: Moment) {
+        let payment = self.payment.as_mut().expect("a journalled payment exists");
+        match event {
+            PaymentEvent::IntentNoted { intent, due_at } => {
+                payment.intent = Some(intent.clone());
+                payment.due_at = Some(*due_at);
+            }
+            PaymentEvent::Moved { to, due_at } => payment.enter(*to, Some(*due_at)),
+            PaymentEvent::Deferred { due_at } => {
+                payment.attempts = payment.attempts.saturating_add(1);
+                payment.due_at = Some(*due_at);
+            }
+            PaymentEvent::Captured { amount } => {
+                payment.captured = *amount;
+                payment.enter(PaymentState::Succeeded, None);
+            }
+            PaymentEvent::Failed { why } => {
+                payment.why = Some(why.clone());
+                payment.enter(PaymentState::Failed, None);
+            }
+            PaymentEvent::BookingFailed { why } => {
+                payment.why = Some(why.clone());
+                self.state = BookingState::Failed { at };
+            }
+            PaymentEvent::Retaken => self.state = BookingState::Confirmed,
+            PaymentEvent::RefundBegun { due_at } => payment.enter(PaymentState::Refunding, Some(*due_at)),
+            PaymentEvent::Refunded => {
+                payment.refunded = payment.captured;
+                payment.enter(PaymentState::Refunded, None);
+            }
+            PaymentEvent::Parked { captured, why } => {
+                payment.captured = *captured;
+                payment.why = Some(why.clone());
+                payment.enter(PaymentState::Manual, None);
+            }
+        }
+    }
+
+    /// Ends at the wish of whoever has it. What is in flight is to be called off, now.
+    pub fn cancel(&mut self, at: Moment) {
+        self.state = BookingState::Cancelled { at };
+        if let Some(payment) = self.payment.as_mut().filter(|payment| payment.state.is_in_flight()) {
+            payment.due_at = Some(at);
+        }
+    }
 }
 
 /// A point in the history: the number of journal entries that lead to it. Shown as `1.42`; the first number

@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    hold::{BookingState, HoldState, Line},
+    hold::{Booking, BookingState, HoldState, Line},
     ids::OfferId,
+    money::Money,
     offer::{Inventory, UnitNo},
+    payment::{Payment, PaymentState},
     seat_plan::Row,
     state::{OfferState, RowSum, State},
 };
@@ -51,11 +53,66 @@ pub fn check(state: &State) -> Vec<Broken> {
             what: format!("{}: the sums of a row differ from its seats", offer.offer.id()),
         }));
     }
+    broken.extend(state.bookings().filter_map(money_is_off));
+    broken.extend(pinned_for_nobody(state));
     if broken.is_empty() && State::from_parts(state.parts()) != without_order(state) {
         let what = "counters, claims or stakes differ from the sum of holds and bookings".to_owned();
         broken.push(Broken { invariant: "I3", what });
     }
     broken
+}
+
+/// At rest what is captured and not refunded is the price of a confirmed booking and nothing of any other, unless a
+/// person must look; and what is not at rest says when somebody looks.
+fn money_is_off(booking: &Booking) -> Option<Broken> {
+    let off = |what: &str| {
+        let what = format!("{}: {what}: {} with {:?}", booking.id, booking.state.as_str(), booking.payment);
+        Some(Broken { invariant: "I10", what })
+    };
+    let Some(payment) = &booking.payment else {
+        let unpaid = matches!(booking.state, BookingState::Pending | BookingState::Failed { .. });
+        return if unpaid { off("it waits for a payment that is not there") } else { None };
+    };
+    let Payment { state, captured, refunded, due_at, .. } = **payment;
+    if due_at.is_some() != state.has_work() {
+        return off("it has work and nobody is due, or the other way round");
+    }
+    if refunded > captured {
+        return off("more was given back than taken");
+    }
+    let sums_up = match state {
+        PaymentState::Manual => true,
+        PaymentState::RequiresPayment | PaymentState::Processing | PaymentState::Authorized => {
+            captured == Money::ZERO
+                && matches!(booking.state, BookingState::Pending | BookingState::Cancelled { .. })
+        }
+        PaymentState::Succeeded => {
+            booking.state == BookingState::Confirmed && (captured, refunded) == (booking.amount, Money::ZERO)
+        }
+        PaymentState::Refunding => is_over(booking) && refunded == Money::ZERO,
+        PaymentState::Refunded => is_over(booking) && refunded == captured,
+        PaymentState::Failed => is_over(booking) && captured == Money::ZERO,
+    };
+    if sums_up { None } else { off("the money does not fit the booking") }
+}
+
+const fn is_over(booking: &Booking) -> bool {
+    matches!(booking.state, BookingState::Cancelled { .. } | BookingState::Failed { .. })
+}
+
+/// Holds that are kept for a payment that is not under way.
+fn pinned_for_nobody(state: &State) -> impl Iterator<Item = Broken> {
+    let astray = state.holds().filter_map(|hold| match hold.state {
+        HoldState::Paying { booking, .. } => {
+            let paid = state.booking(booking).is_some_and(|of| of.state == BookingState::Pending);
+            (!paid).then_some((hold.id, booking))
+        }
+        _ => None,
+    });
+    astray.map(|(hold, booking)| {
+        let what = format!("{hold} is pinned for {booking}, which is not being paid");
+        Broken { invariant: "I10", what }
+    })
 }
 
 /// Quantities held and booked per unit, straight from the holds and bookings.
@@ -70,7 +127,7 @@ fn claimed(state: &State) -> BTreeMap<(OfferId, UnitNo), (u64, u64)> {
             }
         }
     };
-    state.holds().filter(|hold| hold.state == HoldState::Active).for_each(|hold| add(&hold.lines, 1, 0));
+    state.holds().filter(|hold| hold.is_open()).for_each(|hold| add(&hold.lines, 1, 0));
     let confirmed = state.bookings().filter(|booking| booking.state == BookingState::Confirmed);
     confirmed.for_each(|booking| add(&booking.lines, 0, 1));
     claimed.into_iter().collect()

@@ -15,6 +15,7 @@ pub mod ids;
 pub mod invariants;
 pub mod money;
 pub mod offer;
+pub mod payment;
 pub mod refusal;
 pub mod schedule;
 pub mod seat_plan;
@@ -26,11 +27,15 @@ pub mod time;
 pub use apply::{absorb, apply, apply_as};
 pub use command::{Actor, Ask, Command, Pick};
 pub use decide::{Decision, Subject, decide};
-pub use event::{Entry, Event, Placed};
+pub use event::{Entry, Event, PaymentBegun, PaymentEvent, Placed};
 pub use hold::{Booking, BookingState, Hold, HoldState, Line, Version};
 pub use ids::{BookingId, HoldId, HolderId, OfferId};
 pub use money::{Currency, Money};
 pub use offer::{Amendment, Inventory, InventoryDef, Kind, Offer, OfferDef, StockLine, UnitNo};
+pub use payment::{
+    IntentId, PayTerms, Payment, PaymentMethod, PaymentOutcome, PaymentState, Provider, Reason,
+    RefundOutcome, Resolution,
+};
 pub use refusal::{Conflict, InTheWay, Limit, Refusal, UnitState};
 pub use seating::Relaxed;
 pub use state::{Counts, Fold, OfferPart, OfferState, Part, Parts, State, Unit};

@@ -43,6 +43,8 @@ pub struct State {
     pub(crate) bookings: HashMap<BookingId, Box<Booking>>,
     /// Active holds by expiry: what the sweep works through, and when it is next needed.
     pub(crate) due: BTreeSet<(Moment, HoldId)>,
+    /// Payments that somebody must look at, by when.
+    pub(crate) payments: BTreeSet<(Moment, BookingId)>,
     /// Ended holds by the moment the journal ended them, so that they can be forgotten in time.
     pub(crate) ended: VecDeque<(Moment, HoldId)>,
     /// The sums wait until all of a history is there: see [`Fold`].
@@ -314,10 +316,21 @@ impl State {
         self.due.first().map(|&(at, _)| at)
     }
 
+    /// Bookings whose payment somebody must look at by `now`, the longest due first.
+    pub fn payments_due(&self, now: Moment) -> impl Iterator<Item = &Booking> {
+        let due = self.payments.iter().take_while(move |&&(at, _)| at <= now);
+        due.filter_map(|(_, booking)| self.booking(*booking))
+    }
+
+    /// When a payment must next be looked at.
+    pub fn next_payment_due(&self) -> Option<Moment> {
+        self.payments.first().map(|&(at, _)| at)
+    }
+
     /// When a hold ceased to be one; a hold past its expiry ended then, swept or not.
     fn ended_at(&self, hold: &Hold) -> Option<Moment> {
         match hold.state {
-            HoldState::Active | HoldState::Expired { .. } => Some(hold.expires_at),
+            HoldState::Active | HoldState::Paying { .. } | HoldState::Expired { .. } => Some(hold.ends_at()),
             HoldState::Released { .. } | HoldState::Booked { .. } => self.recorded_end(hold),
         }
     }
@@ -325,7 +338,7 @@ impl State {
     /// When the journal ended it: for an expired hold that is some time after its end.
     fn recorded_end(&self, hold: &Hold) -> Option<Moment> {
         match hold.state {
-            HoldState::Active => None,
+            HoldState::Active | HoldState::Paying { .. } => None,
             HoldState::Released { at } | HoldState::Expired { at } => Some(at),
             HoldState::Booked { booking } => self.bookings.get(&booking).map(|booking| booking.created_at),
         }

@@ -4,7 +4,7 @@ use super::{Decision, Displaced, Subject, in_the_way, known, vacant::Vacant};
 use crate::{
     command::{Ask, Pick},
     event::{Event, Placed},
-    hold::Line,
+    hold::{Booking, Line},
     ids::{HoldId, HolderId, OfferId},
     money::Money,
     offer::{Inventory, Kind, Offer, UnitNo},
@@ -238,6 +238,15 @@ fn check_limits(state: &State, holder: &HolderId, asks: &[Ask], now: Moment) -> 
         }
     }
     Ok(())
+}
+
+/// Whether the holder may have the booking's lines in the offer besides what it has there.
+pub(super) fn is_within_limit(state: &State, booking: &Booking, offer: &OfferState, now: Moment) -> bool {
+    let Some(limit) = offer.offer().def().limit_per_holder else { return true };
+    let here = booking.lines.iter().filter(|line| line.offer == *offer.offer().id());
+    let asked: u64 = here.map(|line| u64::from(line.qty)).sum();
+    let enough = u64::from(limit).saturating_sub(asked);
+    used_by(state, offer, &booking.holder, enough, now) + asked <= u64::from(limit)
 }
 
 fn quantity(ask: &Ask) -> u64 {

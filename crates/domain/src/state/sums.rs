@@ -22,12 +22,12 @@ impl State {
         if self.sums_wait {
             return;
         }
-        self.due.insert((hold.expires_at, hold.id));
+        self.due.insert((hold.ends_at(), hold.id));
         for line in hold.lines.iter() {
             let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
             for unit in line.units() {
                 offer.change(unit, |unit| unit.held += line.qty);
-                offer.claims.insert((unit, hold.expires_at, hold.id), line.qty);
+                offer.claims.insert((unit, hold.ends_at(), hold.id), line.qty);
             }
             offer.stake(&hold.holder).hold(line, hold.id);
         }
@@ -37,12 +37,12 @@ impl State {
         if self.sums_wait {
             return;
         }
-        self.due.remove(&(hold.expires_at, hold.id));
+        self.due.remove(&(hold.ends_at(), hold.id));
         for line in hold.lines.iter() {
             let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
             for unit in line.units() {
                 offer.change(unit, |unit| unit.held -= line.qty);
-                offer.claims.remove(&(unit, hold.expires_at, hold.id));
+                offer.claims.remove(&(unit, hold.ends_at(), hold.id));
             }
             offer.change_stake(&hold.holder, |stake| {
                 stake.held -= u64::from(line.qty);
@@ -54,6 +54,18 @@ impl State {
     pub(crate) fn add_ended(&mut self, hold: HoldId, at: Moment) {
         if !self.sums_wait {
             self.ended.push_back((at, hold));
+        }
+    }
+
+    pub(crate) fn add_due(&mut self, booking: &Booking) {
+        if !self.sums_wait {
+            self.payments.extend(booking.payment_due().map(|at| (at, booking.id)));
+        }
+    }
+
+    pub(crate) fn remove_due(&mut self, booking: &Booking) {
+        if let Some(at) = booking.payment_due() {
+            self.payments.remove(&(at, booking.id));
         }
     }
 
@@ -92,7 +104,7 @@ impl State {
         let confirmed: Vec<&Booking> = self.bookings().filter(is_confirmed).collect();
         let mut due = BTreeSet::new();
         let mut claims = || {
-            due = active.iter().map(|hold| (hold.expires_at, hold.id)).collect();
+            due = active.iter().map(|hold| (hold.ends_at(), hold.id)).collect();
             claim_all(&mut offers, &active, &confirmed);
         };
         let stakes = || stakes_of(&active, &confirmed);
@@ -113,6 +125,7 @@ impl State {
         offers.values_mut().for_each(OfferState::sum_units);
         self.ended = ended.into();
         self.offers = offers;
+        self.payments = self.bookings().filter_map(|of| of.payment_due().map(|at| (at, of.id))).collect();
         self.due = due;
         self.sums_wait = false;
     }
@@ -123,7 +136,7 @@ impl State {
         let (mut active, mut ended) = (Vec::with_capacity(self.holds.len()), Vec::new());
         for hold in self.holds() {
             match hold.state {
-                HoldState::Active => active.push((hold.version, hold)),
+                HoldState::Active | HoldState::Paying { .. } => active.push((hold.version, hold)),
                 _ => ended.extend(self.recorded_end(hold).map(|at| (at, hold.id))),
             }
         }
@@ -142,7 +155,7 @@ fn claim_all(offers: &mut HashMap<OfferId, OfferState>, active: &[&Hold], confir
             let claims = claims.entry(&line.offer).or_default();
             for unit in line.units() {
                 offer.units.change(unit, |unit| unit.held += line.qty);
-                claims.push(((unit, hold.expires_at, hold.id), line.qty));
+                claims.push(((unit, hold.ends_at(), hold.id), line.qty));
             }
         }
     }

@@ -5,6 +5,7 @@ mod expiry;
 mod history;
 mod limits;
 mod lines;
+mod payments;
 mod random;
 mod sale;
 mod slots;

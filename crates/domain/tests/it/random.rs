@@ -1,6 +1,9 @@
 //! Random sales: every invariant holds after every command, and no answer depends on the sweep.
 
-use holdfast_domain::{BookingId, Command, Decision, Event, HoldId, Refusal};
+use holdfast_domain::{
+    BookingId, Command, Currency, Decision, Event, HoldId, IntentId, Moment, Money, PayTerms, PaymentOutcome,
+    Reason, RefundOutcome, Refusal, Resolution,
+};
 use proptest::prelude::*;
 
 use crate::sale::{Sale, TTL_S, at, best, calendar, hall, id, slot, stock, taken, unit};
@@ -16,10 +19,86 @@ enum Step {
     Release(prop::sample::Index),
     Confirm(prop::sample::Index),
     Cancel(prop::sample::Index),
+    Pay(prop::sample::Index),
+    Say(prop::sample::Index, Said),
     Block(u32),
     Unblock(u32),
     Tidy(usize),
     Tick(i64),
+}
+
+/// What is reported of a payment, rightly or wrongly.
+#[derive(Debug, Clone, Copy)]
+enum Said {
+    Intent,
+    Processing,
+    Authorized,
+    Succeeded,
+    WrongAmount,
+    OtherIntent,
+    Declined,
+    Canceled,
+    Doubtful,
+    Refunded,
+    RefundPending,
+    RefundAbandoned,
+    Deferred,
+    Resolved(Resolution),
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    prop_oneof![
+        1 => Just(Said::Intent),
+        1 => Just(Said::Processing),
+        1 => Just(Said::Authorized),
+        4 => Just(Said::Succeeded),
+        1 => Just(Said::WrongAmount),
+        1 => Just(Said::OtherIntent),
+        2 => Just(Said::Declined),
+        1 => Just(Said::Canceled),
+        1 => Just(Said::Doubtful),
+        2 => Just(Said::Refunded),
+        1 => Just(Said::RefundPending),
+        1 => Just(Said::RefundAbandoned),
+        1 => Just(Said::Deferred),
+        1 => Just(Said::Resolved(Resolution::Retry)),
+        1 => Just(Said::Resolved(Resolution::Refunded)),
+        1 => Just(Said::Resolved(Resolution::Paid)),
+    ]
+}
+
+impl Said {
+    fn command(self, booking: BookingId, price: Option<Money>, now: Moment) -> Command {
+        let due_at = now.plus_s(30);
+        let reason = || Reason::new("because");
+        let intent = |name: &str| IntentId::new(&format!("{name}-{booking}")).expect("a name");
+        let euros = Currency::new("EUR").expect("a currency");
+        let wrong = Money::new(price.map_or(1, |price| price.minor() + 1)).expect("little");
+        let settle = |name: &str, outcome| Command::SettlePayment {
+            booking,
+            intent: Some(intent(name)),
+            outcome,
+            due_at,
+        };
+        let paid = PaymentOutcome::Succeeded { amount: price.unwrap_or_default(), currency: euros };
+        let refund = |outcome| Command::NoteRefund { booking, outcome, due_at };
+        match self {
+            Self::Intent => Command::NoteIntent { booking, intent: intent("pi"), due_at },
+            Self::Processing => settle("pi", PaymentOutcome::Processing),
+            Self::Authorized => settle("pi", PaymentOutcome::Authorized),
+            Self::Succeeded => settle("pi", paid),
+            Self::WrongAmount => settle("pi", PaymentOutcome::Succeeded { amount: wrong, currency: euros }),
+            Self::OtherIntent => settle("other", paid),
+            Self::Declined => settle("pi", PaymentOutcome::Declined { reason: reason() }),
+            Self::Canceled => settle("pi", PaymentOutcome::Canceled),
+            Self::Doubtful => settle("pi", PaymentOutcome::Doubtful { why: reason() }),
+            Self::Refunded => refund(RefundOutcome::Succeeded),
+            Self::RefundPending => refund(RefundOutcome::Pending),
+            Self::RefundAbandoned => refund(RefundOutcome::Abandoned { why: reason() }),
+            Self::Deferred => Command::DeferPayment { booking, due_at },
+            Self::Resolved(how) => Command::ResolvePayment { booking, how },
+        }
+    }
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -37,6 +116,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<prop::sample::Index>().prop_map(Step::Release),
         2 => any::<prop::sample::Index>().prop_map(Step::Confirm),
         2 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+        3 => any::<prop::sample::Index>().prop_map(Step::Pay),
+        8 => (any::<prop::sample::Index>(), said()).prop_map(|(nth, said)| Step::Say(nth, said)),
         1 => (1..13u32).prop_map(Step::Block),
         1 => (1..13u32).prop_map(Step::Unblock),
         1 => (0..4usize).prop_map(Step::Tidy),
@@ -111,6 +192,15 @@ impl Run {
                 let bookings = &self.bookings;
                 Command::Cancel { booking: *bookings.get(nth.index(bookings.len().max(1)))? }
             }
+            Step::Pay(nth) => {
+                let booking = BookingId::from_bits(self.bookings.len() as u128);
+                let terms = PayTerms { pin_s: 120, grace_s: 60, look_s: 30 };
+                Command::BeginPayment { booking, hold: hold_of(nth, &self.holds)?, method: None, terms }
+            }
+            Step::Say(nth, said) => {
+                let booking = *self.bookings.get(nth.index(self.bookings.len().max(1)))?;
+                said.command(booking, self.sale.state.booking(booking).map(|of| of.amount), self.sale.now)
+            }
             Step::Block(seat) => Command::Block { offer: id("hall"), units: vec![seat_key(*seat)] },
             Step::Unblock(seat) => Command::Unblock { offer: id("hall"), units: vec![seat_key(*seat)] },
             Step::Tidy(limit) => Command::Tidy { limit: *limit },
@@ -132,7 +222,10 @@ impl Run {
             for event in decision.events {
                 match event {
                     Event::HoldPlaced(placed) => self.holds.push(placed.hold),
-                    Event::BookingConfirmed { booking, .. } => self.bookings.push(booking),
+                    Event::BookingConfirmed { booking, .. } if !self.bookings.contains(&booking) => {
+                        self.bookings.push(booking);
+                    }
+                    Event::PaymentBegun(begun) => self.bookings.push(begun.booking),
                     _ => {}
                 }
             }
