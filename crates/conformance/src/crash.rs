@@ -76,7 +76,13 @@ impl Step {
             key: self.to_string(),
             fingerprint: [self.kind as u8; 32],
         };
-        Request { command, actor: Actor::Key("crash".into()), key: Some(key), deadline: patiently() }
+        Request {
+            command,
+            actor: Actor::Key("crash".into()),
+            key: Some(key),
+            wording: None,
+            deadline: patiently(),
+        }
     }
 }
 
@@ -110,7 +116,8 @@ pub async fn open(dir: &Path) -> Result<EmbeddedLedger, StoreError> {
     for offer in [hall(), fest()] {
         let offer = Arc::new(Offer::new(offer).expect("a valid offer"));
         let command = Command::CreateOffer { offer };
-        let request = Request { command, actor: Actor::System, key: None, deadline: patiently() };
+        let request =
+            Request { command, actor: Actor::System, key: None, wording: None, deadline: patiently() };
         // Refused on every start but the first, which is as good.
         ledger.execute(request).await.expect("the ledger answers");
     }

@@ -135,7 +135,7 @@ impl Subject for Live {
     }
 
     fn execute(&mut self, Asked { command, actor, key }: Asked) -> Result<Reply, LedgerError> {
-        let request = Request { command, actor, key, deadline: patiently() };
+        let request = Request { command, actor, key, wording: None, deadline: patiently() };
         self.runtime.block_on(self.ledger().execute(request))
     }
 

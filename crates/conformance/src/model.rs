@@ -5,12 +5,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdfast_domain::{
-    BookingId, Decision, Entry, Event, HoldId, Kind, Line, Moment, OfferId, State, Version, apply, apply_as,
-    decide,
+    BookingId, Command, Decision, Entry, Event, HoldId, Kind, Line, Moment, OfferId, State, Version, apply,
+    apply_as, decide,
 };
 use holdfast_engine::ledger::{
-    Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Render, Reply, Snapshot,
-    SnapshotUnits,
+    Answer, BookingView, Cells, HoldView, IdempotencyKey, LedgerError, OfferView, Outcome, Render, Reply,
+    Snapshot, SnapshotUnits,
 };
 
 use crate::{
@@ -22,9 +22,17 @@ pub struct Model {
     state: State,
     now: Moment,
     journal: Vec<Entry>,
-    answers: HashMap<(String, String), ([u8; 32], Answer)>,
+    answers: HashMap<(String, String), ([u8; 32], Kept)>,
     render: Render,
     numbering: Numbering,
+}
+
+/// What is kept under a key.
+#[derive(Debug, Clone, PartialEq)]
+enum Kept {
+    Words(Answer),
+    /// None yet: the payment that it began will have them.
+    Open(BookingId),
 }
 
 /// How entries are numbered.
@@ -61,10 +69,11 @@ impl Model {
     }
 
     fn answered_before(&self, key: &IdempotencyKey) -> Option<Reply> {
-        let (fingerprint, answer) = self.answers.get(&(key.scope.clone(), key.key.clone()))?;
-        Some(match *fingerprint == key.fingerprint {
-            true => Reply::Replayed(answer.clone()),
-            false => Reply::KeyReused,
+        let (fingerprint, kept) = self.answers.get(&(key.scope.clone(), key.key.clone()))?;
+        Some(match (*fingerprint == key.fingerprint, kept) {
+            (true, Kept::Words(answer)) => Reply::Replayed(answer.clone()),
+            (true, Kept::Open(booking)) => Reply::Open { booking: *booking },
+            (false, _) => Reply::KeyReused,
         })
     }
 
@@ -97,7 +106,8 @@ fn next_of_its_offers(state: &State, event: &Event) -> Version {
         | Event::HoldReleased { hold }
         | Event::HoldExpired { hold }
         | Event::BookingConfirmed { hold, .. } => of_hold(*hold),
-        Event::BookingCancelled { booking } => {
+        Event::PaymentBegun(begun) => of_hold(begun.hold),
+        Event::BookingCancelled { booking } | Event::Payment { booking, .. } => {
             state.booking(*booking).map(|booking| of_lines(&booking.lines)).unwrap_or_default()
         }
     };
@@ -115,8 +125,11 @@ impl Subject for Model {
     }
 
     fn execute(&mut self, ask: Asked) -> Result<Reply, LedgerError> {
-        if let Some(before) = ask.key.as_ref().and_then(|key| self.answered_before(key)) {
-            return Ok(before);
+        let before = ask.key.as_ref().and_then(|key| self.answered_before(key));
+        let begins = matches!(ask.command, Command::BeginPayment { .. });
+        let reports = ask.command.of_payment().filter(|_| !begins);
+        if let (Some(before), None) = (&before, reports) {
+            return Ok(before.clone());
         }
         let decision = match decide(&self.state, &ask.command, &ask.actor, self.now) {
             Ok(decision) => decision,
@@ -124,8 +137,18 @@ impl Subject for Model {
         };
         self.write(&ask, &decision);
         let outcome = views::outcome(&self.state, &ask.command, &decision, self.now);
-        if let Some(key) = ask.key {
-            self.answers.insert((key.scope, key.key), (key.fingerprint, (self.render)(&outcome)));
+        let opened = match before {
+            // Whoever reports of a payment that has its words already hears those.
+            Some(Reply::Replayed(words)) => return Ok(Reply::Replayed(words)),
+            Some(Reply::Open { booking }) => Some(booking),
+            _ => None,
+        };
+        if let Some(key) = ask.key.filter(|_| reports == opened) {
+            let kept = match &outcome {
+                Outcome::PaymentBegun(view) => Kept::Open(view.booking.id),
+                outcome => Kept::Words((self.render)(outcome)),
+            };
+            self.answers.insert((key.scope, key.key), (key.fingerprint, kept));
         }
         Ok(Reply::Done(outcome))
     }

@@ -133,7 +133,9 @@ impl Pair {
         *self.seen.entry(code(&expected)).or_default() += 1;
         match &expected {
             Reply::Done(Outcome::Held { hold, .. }) => made.holds.push(hold.hold.id),
-            Reply::Done(Outcome::Confirmed(view)) => made.bookings.push(view.booking.id),
+            Reply::Done(Outcome::Confirmed(view) | Outcome::PaymentBegun(view)) => {
+                made.bookings.push(view.booking.id);
+            }
             _ => {}
         }
         same(&format!("{ask:?}"), &expected, &answered)
@@ -178,10 +180,14 @@ fn code(reply: &Reply) -> &'static str {
         Reply::Done(Outcome::Released(_)) => "released",
         Reply::Done(Outcome::Confirmed(_)) => "confirmed",
         Reply::Done(Outcome::Cancelled(_)) => "cancelled",
+        Reply::Done(Outcome::PaymentBegun(_)) => "payment begun",
+        Reply::Done(Outcome::Payment { changed: true, .. }) => "payment changed",
+        Reply::Done(Outcome::Payment { .. }) => "payment unchanged",
         Reply::Done(Outcome::Tidied { expired: 1.. }) => "tidied",
         Reply::Done(_) => "done",
         Reply::Refused(refusal) => refusal.code(),
         Reply::Replayed(_) => "replayed",
+        Reply::Open { .. } => "open",
         Reply::KeyReused => "idempotency_key_reused",
     }
 }

@@ -60,6 +60,10 @@ fn words(outcome: &Outcome) -> String {
         Outcome::Released(view) => format!("released {:?} {}", view.hold, view.at),
         Outcome::Confirmed(view) => format!("confirmed {:?} {}", view.booking, view.at),
         Outcome::Cancelled(view) => format!("cancelled {:?} {}", view.booking, view.at),
+        Outcome::PaymentBegun(view) => format!("begun {:?} {}", view.booking, view.at),
+        Outcome::Payment { booking, changed } => {
+            format!("payment {:?} {changed} {}", booking.booking, booking.at)
+        }
         Outcome::Tidied { expired } => format!("tidied {expired}"),
     }
 }

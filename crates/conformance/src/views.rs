@@ -28,7 +28,9 @@ pub(crate) fn outcome(state: &State, command: &Command, decision: &Decision, now
             let view = of_booking(state, state.booking(*id).expect("a decision is about what exists"), now);
             match command {
                 Command::Confirm { .. } => Outcome::Confirmed(view),
-                _ => Outcome::Cancelled(view),
+                Command::Cancel { .. } => Outcome::Cancelled(view),
+                Command::BeginPayment { .. } => Outcome::PaymentBegun(view),
+                _ => Outcome::Payment { booking: view, changed: !decision.events.is_empty() },
             }
         }
         Subject::Nothing => Outcome::Tidied { expired: decision.events.len() },

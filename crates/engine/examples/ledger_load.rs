@@ -153,7 +153,7 @@ fn place(n: u64, holder: &str) -> Command {
 
 async fn send(ledger: &EmbeddedLedger, command: Command, key: Option<IdempotencyKey>) -> Reply {
     let deadline = now() + Duration::from_secs(30);
-    let request = Request { command, actor: Actor::Key("hf_load".into()), key, deadline };
+    let request = Request { command, actor: Actor::Key("hf_load".into()), key, wording: None, deadline };
     ledger.execute(request).await.expect("the ledger answers")
 }
 

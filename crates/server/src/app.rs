@@ -93,6 +93,10 @@ impl App {
                 response.headers_mut().insert(idempotency::REPLAYED, HeaderValue::from_static("true"));
                 Ok(response)
             }
+            Reply::Open { .. } => Err(Problem::new(
+                Code::IdempotencyInFlight,
+                "The payment that this Idempotency-Key began has no answer yet.",
+            )),
             Reply::KeyReused => Err(Problem::new(
                 Code::IdempotencyKeyReused,
                 "This Idempotency-Key came before with another body or another route.",

@@ -128,6 +128,7 @@ impl Recorder {
                 refusal => Reason::Other(refusal.code().to_owned()),
             }),
             Err(LedgerError::OutcomeUnknown(_)) | Ok(Reply::Replayed(_) | Reply::Done(_)) => Outcome::Unknown,
+            Ok(Reply::Open { .. }) => other("idempotency_in_flight"),
             Ok(Reply::KeyReused) => other("idempotency_key_reused"),
             Err(LedgerError::Overloaded) => other("overloaded"),
             Err(LedgerError::Unavailable(_)) => other("unavailable"),
@@ -165,7 +166,7 @@ impl Recorder {
             claims: self.stage.claims(&view.hold.lines),
             expires_at: view.hold.expires_at.ms() * 1000,
             state: match view.hold.state {
-                HoldState::Active => KeptState::Active,
+                HoldState::Active | HoldState::Paying { .. } => KeptState::Active,
                 HoldState::Booked { .. } => KeptState::Booked,
                 HoldState::Released { .. } => KeptState::Released,
                 HoldState::Expired { .. } => KeptState::Expired,

@@ -158,7 +158,7 @@ impl Crowd {
     }
 
     fn execute(&self, node: &dyn Ledger, Asked { command, actor, key }: Asked) -> Result<Reply, LedgerError> {
-        let request = Request { command, actor, key, deadline: patiently() };
+        let request = Request { command, actor, key, wording: None, deadline: patiently() };
         self.runtime.block_on(node.execute(request))
     }
 

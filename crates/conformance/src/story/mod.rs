@@ -13,6 +13,7 @@
 
 mod offers;
 mod parse;
+mod pay;
 mod run;
 mod words;
 

@@ -15,6 +15,7 @@ use super::{
     Fault,
     offers::{self, span_ms},
     parse::{Expected, Step},
+    pay,
     words::{self, Naming, Words},
 };
 use crate::subject::{Asked, Subject, render};
@@ -137,6 +138,10 @@ impl<'s> Teller<'s> {
             "confirm" => {
                 Command::Confirm { booking: BookingId::from_bits(self.mint()), hold: self.hold_named(step)? }
             }
+            "pay" => pay::begin(step, BookingId::from_bits(self.mint()), self.hold_named(step)?)?,
+            "said" | "refund" | "defer" | "resolve" => {
+                pay::report(step, self.booking_named(step)?, self.subject.now())?
+            }
             "cancel" => Command::Cancel { booking: self.booking_named(step)? },
             "tidy" => {
                 Command::Tidy { limit: step.words.first().and_then(|n| n.parse().ok()).unwrap_or(1000) }
@@ -161,7 +166,7 @@ impl<'s> Teller<'s> {
                 // Refused: the name stands for a hold that is not there, unless an earlier one bears it.
                 self.holds.entry(name.clone()).or_insert(*hold);
             }
-            (_, Ok(Reply::Done(Outcome::Confirmed(view)))) => {
+            (_, Ok(Reply::Done(Outcome::Confirmed(view) | Outcome::PaymentBegun(view)))) => {
                 self.bookings.insert(name.clone(), view.booking.id);
             }
             _ => {}
@@ -177,6 +182,8 @@ impl<'s> Teller<'s> {
     ) -> Result<(), Fault> {
         let name = (key.scope, key.key);
         match reply {
+            // Opened: the words come later.
+            Ok(Reply::Done(Outcome::PaymentBegun(_))) => Ok(()),
             Ok(Reply::Done(outcome)) => {
                 let words = (self.render)(outcome);
                 match self.first_answers.insert(name, words) {
@@ -333,7 +340,11 @@ fn named_key(step: &Step, key: &str) -> IdempotencyKey {
     let (scope, name) = key.split_once(':').unwrap_or(("test", key));
     let mut fingerprint = [0; 32];
     let mut hasher = DefaultHasher::new();
-    (&step.verb, &step.words).hash(&mut hasher);
+    match step.verb.as_str() {
+        // Who reports of a payment may speak for the request that began it.
+        "said" | "refund" | "defer" | "resolve" => ("pay", &step.words[..1]).hash(&mut hasher),
+        verb => (verb, &step.words[..]).hash(&mut hasher),
+    }
     fingerprint[..8].copy_from_slice(&hasher.finish().to_le_bytes());
     IdempotencyKey { scope: scope.to_owned(), key: name.to_owned(), fingerprint }
 }

@@ -53,6 +53,7 @@ impl Naming {
             Ok(Reply::Done(outcome)) => self.outcome(outcome),
             Ok(Reply::Refused(refusal)) => self.refusal(refusal),
             Ok(Reply::Replayed(_)) => Words::yes("replayed"),
+            Ok(Reply::Open { .. }) => Words::yes("open"),
             Ok(Reply::KeyReused) => Words::no("idempotency_key_reused"),
             Err(LedgerError::Overloaded) => Words::no("overloaded"),
             Err(LedgerError::Unavailable(why)) => Words::no("unavailable").with("why", why),
@@ -74,6 +75,9 @@ impl Naming {
             Outcome::Released(hold) => self.about_hold("released", hold),
             Outcome::Confirmed(booking) => self.about_booking("confirmed", booking),
             Outcome::Cancelled(booking) => self.about_booking("cancelled", booking),
+            Outcome::PaymentBegun(booking) => self.about_booking("begun", booking),
+            Outcome::Payment { booking, changed: true } => self.booking(booking),
+            Outcome::Payment { booking, changed: false } => self.about_booking("unchanged", booking),
             Outcome::Tidied { expired } => Words::yes("tidied").with("expired", expired),
         }
     }
@@ -106,6 +110,10 @@ impl Naming {
             .with("lines", self.lines(&booking.lines, &|line| view.offer_of(line)))
             .with("amount", booking.amount.minor())
             .with("currency", booking.currency)
+            .with("payment", booking.payment_state())
+            .with("kept", booking.payment.as_ref().map_or(0, |of| of.captured.minor() - of.refunded.minor()))
+            .with("due", booking.payment_due().map_or(String::new(), |at| self.counted_from_now(at)))
+            .with("attempts", booking.payment.as_ref().map_or(0, |of| of.attempts))
     }
 
     fn lines<'a>(

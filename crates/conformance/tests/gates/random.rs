@@ -133,6 +133,10 @@ impl Ledger for Gated {
     async fn bookings(&self, by: BookingFilter, page: PageRequest) -> Result<Page<BookingView>, LedgerError> {
         self.ledger.bookings(by, page).await
     }
+    async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
+        self.ledger.payments_due(limit, lease).await
+    }
+
     async fn journal(
         &self,
         by: JournalFilter,

@@ -197,7 +197,7 @@ pub(crate) fn by_key() -> Actor {
 }
 
 pub(crate) fn request(command: Command, key: Option<IdempotencyKey>) -> Request {
-    Request { command, actor: by_key(), key, deadline: patiently() }
+    Request { command, actor: by_key(), key, wording: None, deadline: patiently() }
 }
 
 pub(crate) fn place(holder: &str, asks: Vec<Ask>) -> Command {

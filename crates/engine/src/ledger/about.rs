@@ -1,6 +1,6 @@
 //! What an entry is about, in the names that people know.
 
-use holdfast_domain::{BookingId, Event, HoldId, Line, Moment, OfferId, State, UnitNo};
+use holdfast_domain::{BookingId, Event, HoldId, Line, Moment, OfferId, PaymentEvent, State, UnitNo};
 
 /// The offers, units, hold and booking of an entry, and what it turned them from and into.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,6 +39,27 @@ pub(super) fn about(state: &State, event: &Event) -> About {
             About { booking: Some(*booking), ..of_hold(state, *hold) }.turning("held", "booked")
         }
         Event::BookingCancelled { booking } => of_booking(state, *booking).turning("booked", "available"),
+        Event::PaymentBegun(begun) => {
+            About { booking: Some(begun.booking), ..of_hold(state, begun.hold) }.turning("held", "held")
+        }
+        Event::Payment { booking, event: PaymentEvent::Retaken } => {
+            of_booking(state, *booking).turning("available", "booked")
+        }
+        Event::Payment { booking, event } => About { after: after(event), ..of_booking(state, *booking) },
+    }
+}
+
+/// What became of the payment, in one word.
+const fn after(event: &PaymentEvent) -> Option<&'static str> {
+    match event {
+        PaymentEvent::IntentNoted { .. } | PaymentEvent::Deferred { .. } => None,
+        PaymentEvent::Moved { to, .. } => Some(to.as_str()),
+        PaymentEvent::Captured { .. } => Some("succeeded"),
+        PaymentEvent::Failed { .. } | PaymentEvent::BookingFailed { .. } => Some("failed"),
+        PaymentEvent::Retaken => Some("booked"),
+        PaymentEvent::RefundBegun { .. } => Some("refunding"),
+        PaymentEvent::Refunded => Some("refunded"),
+        PaymentEvent::Parked { .. } => Some("manual"),
     }
 }
 

@@ -28,7 +28,12 @@ impl Touched {
                     self.touch_lines(state, &hold.lines);
                 }
             }
-            Event::BookingCancelled { booking } => {
+            Event::PaymentBegun(begun) => {
+                if let Some(hold) = state.hold(begun.hold, Moment::MIN) {
+                    self.touch_lines(state, &hold.lines);
+                }
+            }
+            Event::BookingCancelled { booking } | Event::Payment { booking, .. } => {
                 if let Some(booking) = state.booking(*booking) {
                     self.touch_lines(state, &booking.lines);
                 }

@@ -11,13 +11,17 @@ pub mod embedded;
 pub mod postgres;
 mod views;
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::{
     Actor, Booking, BookingId, Command, Counts, Hold, HoldId, HolderId, Line, Moment, Offer, OfferId,
-    Refusal, Unit, UnitNo, UnitState, Version,
+    PaymentState, Refusal, Unit, UnitNo, UnitState, Version,
 };
 use tokio::sync::broadcast;
 
@@ -39,6 +43,9 @@ pub trait Ledger: Send + Sync + fmt::Debug {
         filter: BookingFilter,
         page: PageRequest,
     ) -> Result<Page<BookingView>, LedgerError>;
+    /// At most `limit` bookings whose payment somebody must look at by now, the longest due first. Each is leased to
+    /// whoever is given it: nobody else hears of it for `lease`, or until something is written down about it.
+    async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError>;
     async fn journal(
         &self,
         filter: JournalFilter,
@@ -58,11 +65,25 @@ pub struct Request {
     pub command: Command,
     pub actor: Actor,
     pub key: Option<IdempotencyKey>,
+    /// How this answer is worded, where the ledger's own way does not know all that there is to say.
+    pub wording: Option<Wording>,
     /// Work not started by then is dropped unstarted.
     pub deadline: Instant,
 }
 
+impl Request {
+    /// How its answer is worded.
+    pub(crate) fn render<'a>(&'a self, usual: &'a Render) -> &'a Render {
+        self.wording.as_ref().map_or(usual, |Wording(own)| own)
+    }
+}
+
 /// The caller's name for one intention, however often it is sent.
+///
+/// A paid booking takes two commits and has one answer. [`Command::BeginPayment`] *opens* its key: the key is there,
+/// points at the booking, and has no words yet. A later command about that payment which carries the same key *closes*
+/// it: its words are kept with its effect, and are what everybody hears from then on. The first to close wins; the
+/// effect of a later one stands, and it hears the first one's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Whose key it is: another caller's same key is another key.
@@ -72,9 +93,29 @@ pub struct IdempotencyKey {
     pub fingerprint: [u8; 32],
 }
 
+/// Whether the command opens its key instead of answering it.
+pub(crate) const fn opens_key(command: &Command) -> bool {
+    matches!(command, Command::BeginPayment { .. })
+}
+
+/// The payment whose key this command may close.
+pub(crate) const fn closes_key_of(command: &Command) -> Option<BookingId> {
+    if opens_key(command) { None } else { command.of_payment() }
+}
+
 /// How the outside will word an outcome. The ledger is given this when it is made, so that the words of a keyed
 /// answer commit in the same transaction as its effect.
 pub type Render = Arc<dyn Fn(&Outcome) -> Answer + Send + Sync>;
+
+/// The same for one request: for words that must be kept nowhere else, such as a secret for the buyer's browser.
+#[derive(Clone)]
+pub struct Wording(pub Render);
+
+impl fmt::Debug for Wording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wording")
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -88,6 +129,10 @@ pub enum Reply {
     Refused(Refusal),
     /// The key was used before for the same request: these were the words.
     Replayed(Answer),
+    /// The key was used before for the same request, which began this payment and has no words yet.
+    Open {
+        booking: BookingId,
+    },
     /// The key was used before for something else.
     KeyReused,
 }
@@ -108,6 +153,13 @@ pub enum Outcome {
     Released(HoldView),
     Confirmed(BookingView),
     Cancelled(BookingView),
+    PaymentBegun(BookingView),
+    /// Something was reported of a payment.
+    Payment {
+        booking: BookingView,
+        /// It was news.
+        changed: bool,
+    },
     Tidied {
         expired: usize,
     },
@@ -198,6 +250,7 @@ pub struct PageRequest {
 pub struct BookingFilter {
     pub offer: Option<OfferId>,
     pub holder: Option<HolderId>,
+    pub payment: Option<PaymentState>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -128,12 +128,19 @@ pub(super) fn outcome(
         Subject::Booking(id) => {
             let booking = state.booking(id).expect("a booking just decided on exists");
             let view = booking_view(state, booking, now);
-            match command {
-                Command::Cancel { .. } => Outcome::Cancelled(view),
-                _ => Outcome::Confirmed(view),
-            }
+            of_booking(command, view, events)
         }
         Subject::Nothing => Outcome::Tidied { expired: events },
+    }
+}
+
+/// What came of a command about a booking.
+pub(super) fn of_booking(command: &Command, view: BookingView, events: usize) -> Outcome {
+    match command {
+        Command::Cancel { .. } => Outcome::Cancelled(view),
+        Command::BeginPayment { .. } => Outcome::PaymentBegun(view),
+        _ if command.of_payment().is_some() => Outcome::Payment { booking: view, changed: events > 0 },
+        _ => Outcome::Confirmed(view),
     }
 }
 
@@ -144,7 +151,7 @@ pub(super) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<Of
     let held = state.holds().filter(|hold| hold.is_live(now) && here(&hold.lines));
     let booked =
         state.bookings().filter(|booking| booking.state == BookingState::Confirmed && here(&booking.lines));
-    let held = held.map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.expires_at)));
+    let held = held.map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.ends_at())));
     let booked = booked.map(|booking| Claim::of(&booking.lines, id, booking.hold, &booking.holder, None));
     Some(OfferClaims {
         offer: Arc::clone(at.offer()),

@@ -74,11 +74,13 @@ pub(crate) struct Booking<'a> {
     amount: u64,
     #[schema(value_type = schema::Currency)]
     currency: &'a str,
-    payment: Payment,
+    payment: Payment<'a>,
     #[schema(value_type = schema::Time)]
     created_at: Shown<Moment>,
     #[schema(value_type = Option<schema::Time>)]
     cancelled_at: Option<Shown<Moment>>,
+    #[schema(value_type = Option<schema::Time>)]
+    failed_at: Option<Shown<Moment>>,
     #[schema(value_type = schema::Version)]
     version: Shown<holdfast_domain::Version>,
 }
@@ -96,15 +98,30 @@ pub(crate) enum BookingState {
 
 /// What is known of the payment.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Payment {
+pub(crate) struct Payment<'a> {
     #[schema(value_type = Provider)]
     provider: &'static str,
     #[schema(value_type = PaymentState)]
     state: &'static str,
-    #[schema(value_type = Option<String>)]
-    intent: (),
+    /// The provider's name for the payment.
+    intent: Option<&'a str>,
+    /// For the buyer's browser: only in the answer that began the payment.
     #[schema(value_type = Option<String>)]
     client_secret: (),
+    /// Why it failed, was given back, or needs a person.
+    reason: Option<&'a str>,
+}
+
+impl<'a> Payment<'a> {
+    fn of(payment: Option<&'a holdfast_domain::Payment>) -> Self {
+        Self {
+            provider: payment.map_or("none", |payment| payment.provider.as_str()),
+            state: payment.map_or("none", |payment| payment.state.as_str()),
+            intent: payment.and_then(|payment| payment.intent.as_ref()).map(|intent| intent.as_str()),
+            client_secret: (),
+            reason: payment.and_then(|payment| payment.why.as_ref()).map(|why| why.as_str()),
+        }
+    }
 }
 
 /// Where a payment stands.
@@ -126,9 +143,10 @@ pub(crate) enum PaymentState {
 impl<'a> Booking<'a> {
     pub(crate) fn of(view: &'a BookingView) -> Self {
         let booking = &view.booking;
-        let cancelled_at = match booking.state {
-            DomainState::Cancelled { at } => Some(Shown(at)),
-            DomainState::Confirmed => None,
+        let (cancelled_at, failed_at) = match booking.state {
+            DomainState::Pending | DomainState::Confirmed => (None, None),
+            DomainState::Cancelled { at } => (Some(Shown(at)), None),
+            DomainState::Failed { at } => (None, Some(Shown(at))),
         };
         Self {
             id: Shown(booking.id),
@@ -138,9 +156,10 @@ impl<'a> Booking<'a> {
             lines: booking.lines.iter().map(|line| Line::of(line, view.offer_of(line))).collect(),
             amount: booking.amount.minor(),
             currency: booking.currency.code(),
-            payment: Payment { provider: "none", state: "none", intent: (), client_secret: () },
+            payment: Payment::of(booking.payment.as_deref()),
             created_at: Shown(booking.created_at),
             cancelled_at,
+            failed_at,
             version: Shown(booking.version),
         }
     }

@@ -233,7 +233,7 @@ pub(crate) struct Line<'a> {
 impl<'a> Hold<'a> {
     pub(crate) fn of(view: &'a HoldView) -> Self {
         let hold = &view.hold;
-        let left_ms = if hold.is_live(view.at) { hold.expires_at.ms_since(view.at) } else { 0 };
+        let left_ms = if hold.is_live(view.at) { hold.expires_at.ms_since(view.at).max(0) } else { 0 };
         Self {
             id: Shown(hold.id),
             holder: hold.holder.as_str(),

@@ -74,6 +74,7 @@ impl BookingsQuery {
         let filter = BookingFilter {
             offer: given(&self.offer).map(offer_id).transpose()?,
             holder: given(&self.holder).map(HolderId::new).transpose()?,
+            payment: None,
         };
         Ok((filter, page(self.after, &self.limit)?))
     }

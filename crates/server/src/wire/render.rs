@@ -18,8 +18,10 @@ pub fn render(outcome: &Outcome) -> Answer {
         Outcome::Held { hold, again } => answer(if *again { 200 } else { 201 }, json(&Hold::of(hold))),
         Outcome::Extended(view) => answer(200, json(&Hold::of(view))),
         Outcome::Released(_) => answer(204, Bytes::new()),
-        Outcome::Confirmed(view) => answer(201, json(&Booking::of(view))),
-        Outcome::Cancelled(view) => answer(200, json(&Booking::of(view))),
+        Outcome::Confirmed(view) | Outcome::PaymentBegun(view) => answer(201, json(&Booking::of(view))),
+        Outcome::Cancelled(view) | Outcome::Payment { booking: view, .. } => {
+            answer(200, json(&Booking::of(view)))
+        }
         Outcome::Tidied { expired } => answer(200, json(&json!({ "expired": expired }))),
     }
 }

@@ -134,6 +134,7 @@ impl Desk {
                     lines: Arc::clone(&ghost.lines),
                     amount: ghost.amount,
                     currency: ghost.currency,
+                    payment: None,
                     created_at: now,
                     version: self.memory.version(),
                 };
@@ -257,6 +258,7 @@ impl Desk {
             currency: placed.currency,
             expires_at: placed.expires_at,
             extensions: 0,
+            payments: 0,
             relaxed: placed.relaxed.clone(),
             version: Version(self.memory.version().0),
         };

@@ -85,7 +85,7 @@ pub(crate) fn key(name: &str) -> IdempotencyKey {
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 
 pub(crate) fn request(command: Command, key: Option<IdempotencyKey>) -> Request {
-    Request { command, actor: Actor::Key(Arc::from("test")), key, deadline: now() + DEADLINE }
+    Request { command, actor: Actor::Key(Arc::from("test")), key, wording: None, deadline: now() + DEADLINE }
 }
 
 pub(crate) async fn ask(ledger: &dyn Ledger, command: Command) -> Result<Reply, LedgerError> {

@@ -20,7 +20,9 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use holdfast_domain::{Command, HoldId, HolderId, Kind, Line, Moment, OfferId, Refusal, UnitState};
+use holdfast_domain::{
+    BookingState, Command, HoldId, HolderId, Kind, Line, Moment, OfferId, Refusal, UnitState,
+};
 use redis::Script;
 use tokio::time::Instant;
 
@@ -386,6 +388,11 @@ fn facts(said: &Result<Reply, LedgerError>) -> Vec<Fact<'_>> {
         Outcome::OfferAmended(view) | Outcome::Blocked(view) | Outcome::Unblocked(view) => {
             vec![Fact::Changed(view.offer.id())]
         }
+        Outcome::Payment { booking: view, .. } if view.booking.state == BookingState::Confirmed => {
+            claimed(&view.booking.lines, view.booking.hold, &view.booking.holder, None)
+        }
+        // A hold that is being paid may outlive what was noted of it; from then on it is for the ledger to say no.
+        Outcome::PaymentBegun(_) | Outcome::Payment { .. } => Vec::new(),
         Outcome::OfferCreated(_) | Outcome::Tidied { .. } => Vec::new(),
     }
 }

@@ -183,7 +183,7 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    fn checked<T>(&self, value: Result<T, Invalid>) -> Result<T, Malformed> {
+    pub(super) fn checked<T>(&self, value: Result<T, Invalid>) -> Result<T, Malformed> {
         value.map_err(|fault| self.fault(fault.to_string()))
     }
 

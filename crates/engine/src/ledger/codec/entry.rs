@@ -4,7 +4,9 @@
 //! version  kind  seq  at  actor  what the kind needs
 //! ```
 
-use holdfast_domain::{Actor, Entry, Event, Moment, Placed};
+use holdfast_domain::{
+    Actor, BookingId, Entry, Event, Moment, PaymentBegun, PaymentEvent, PaymentState, Placed,
+};
 
 use super::{
     domain::Interner,
@@ -42,6 +44,8 @@ pub fn encode_entry(out: &mut Vec<u8>, seq: u64, at: Moment, actor: &Actor, even
             to.bits128(hold.bits());
         }
         Event::BookingCancelled { booking } => to.bits128(booking.bits()),
+        Event::PaymentBegun(begun) => encode_begun(&mut to, begun),
+        Event::Payment { booking, event } => encode_payment_event(&mut to, *booking, event),
     }
 }
 
@@ -57,6 +61,50 @@ const fn kind(event: &Event) -> u8 {
         Event::HoldExpired { .. } => 8,
         Event::BookingConfirmed { .. } => 9,
         Event::BookingCancelled { .. } => 10,
+        Event::PaymentBegun(_) => 11,
+        Event::Payment { event, .. } => match event {
+            PaymentEvent::IntentNoted { .. } => 12,
+            PaymentEvent::Moved { .. } => 13,
+            PaymentEvent::Deferred { .. } => 14,
+            PaymentEvent::Captured { .. } => 15,
+            PaymentEvent::Failed { .. } => 16,
+            PaymentEvent::BookingFailed { .. } => 17,
+            PaymentEvent::Retaken => 18,
+            PaymentEvent::RefundBegun { .. } => 19,
+            PaymentEvent::Refunded => 20,
+            PaymentEvent::Parked { .. } => 21,
+        },
+    }
+}
+
+fn encode_begun(to: &mut Writer<'_>, begun: &PaymentBegun) {
+    to.bits128(begun.booking.bits());
+    to.bits128(begun.hold.bits());
+    to.option(begun.method.as_ref(), |to, method| to.text(method.as_str()));
+    to.moment(begun.expires_at);
+    to.moment(begun.pinned_until);
+    to.moment(begun.due_at);
+}
+
+fn encode_payment_event(to: &mut Writer<'_>, booking: BookingId, event: &PaymentEvent) {
+    to.bits128(booking.bits());
+    match event {
+        PaymentEvent::IntentNoted { intent, due_at } => {
+            to.text(intent.as_str());
+            to.moment(*due_at);
+        }
+        PaymentEvent::Moved { to: state, due_at } => {
+            to.payment_state(*state);
+            to.moment(*due_at);
+        }
+        PaymentEvent::Deferred { due_at } | PaymentEvent::RefundBegun { due_at } => to.moment(*due_at),
+        PaymentEvent::Captured { amount } => to.money(*amount),
+        PaymentEvent::Failed { why } | PaymentEvent::BookingFailed { why } => to.text(why.as_str()),
+        PaymentEvent::Retaken | PaymentEvent::Refunded => {}
+        PaymentEvent::Parked { captured, why } => {
+            to.money(*captured);
+            to.text(why.as_str());
+        }
     }
 }
 
@@ -95,6 +143,8 @@ fn decode_event(from: &mut Reader<'_>, kind: u8, interner: &mut Interner) -> Res
         8 => Event::HoldExpired { hold: from.hold_id()? },
         9 => Event::BookingConfirmed { booking: from.booking_id()?, hold: from.hold_id()? },
         10 => Event::BookingCancelled { booking: from.booking_id()? },
+        11 => Event::PaymentBegun(decode_begun(from)?.into()),
+        12..=21 => Event::Payment { booking: from.booking_id()?, event: decode_payment_event(from, kind)? },
         _ => return Err(from.fault("no such kind of entry")),
     })
 }
@@ -108,5 +158,35 @@ fn decode_placed(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Place
         currency: from.currency(interner)?,
         expires_at: from.moment()?,
         relaxed: from.list(Reader::relaxed)?,
+    })
+}
+
+fn decode_begun(from: &mut Reader<'_>) -> Result<PaymentBegun, Malformed> {
+    Ok(PaymentBegun {
+        booking: from.booking_id()?,
+        hold: from.hold_id()?,
+        method: from.option(Reader::method)?,
+        expires_at: from.moment()?,
+        pinned_until: from.moment()?,
+        due_at: from.moment()?,
+    })
+}
+
+fn decode_payment_event(from: &mut Reader<'_>, kind: u8) -> Result<PaymentEvent, Malformed> {
+    Ok(match kind {
+        12 => PaymentEvent::IntentNoted { intent: from.intent()?, due_at: from.moment()? },
+        13 => {
+            let to: PaymentState = from.payment_state()?;
+            PaymentEvent::Moved { to, due_at: from.moment()? }
+        }
+        14 => PaymentEvent::Deferred { due_at: from.moment()? },
+        15 => PaymentEvent::Captured { amount: from.money()? },
+        16 => PaymentEvent::Failed { why: from.reason()? },
+        17 => PaymentEvent::BookingFailed { why: from.reason()? },
+        18 => PaymentEvent::Retaken,
+        19 => PaymentEvent::RefundBegun { due_at: from.moment()? },
+        20 => PaymentEvent::Refunded,
+        21 => PaymentEvent::Parked { captured: from.money()?, why: from.reason()? },
+        _ => return Err(from.fault("no such kind of entry")),
     })
 }

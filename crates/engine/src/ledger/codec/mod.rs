@@ -10,6 +10,7 @@
 mod domain;
 mod entry;
 mod parts;
+mod payment;
 mod wire;
 
 pub use domain::Interner;

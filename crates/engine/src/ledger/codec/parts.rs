@@ -7,7 +7,9 @@ use super::{
     wire::{Malformed, Reader, Writer},
 };
 
-const VERSION: u8 = 1;
+/// Since version 2 holds count their payments and bookings have them.
+const VERSION: u8 = 2;
+const OLDEST: u8 = 1;
 
 pub fn encode_parts(parts: &Parts) -> Vec<u8> {
     let mut out = Vec::new();
@@ -35,13 +37,14 @@ pub fn decode_parts(bytes: &[u8]) -> Result<Parts, Malformed> {
 pub fn decode_each_part(bytes: &[u8], mut each: impl FnMut(Part)) -> Result<Version, Malformed> {
     let mut from = Reader::new(bytes);
     let interner = &mut Interner::default();
-    if from.byte()? != VERSION {
+    let written = from.byte()?;
+    if !(OLDEST..=VERSION).contains(&written) {
         return Err(from.fault("a checkpoint of a version this program does not know"));
     }
     let version = Version(from.uint()?);
     from.each(|from| decode_offer(from, interner).map(Part::Offer), &mut each)?;
-    from.each(|from| Ok(Part::Hold(decode_hold(from, interner)?.into())), &mut each)?;
-    from.each(|from| Ok(Part::Booking(decode_booking(from, interner)?.into())), &mut each)?;
+    from.each(|from| Ok(Part::Hold(decode_hold(from, written, interner)?.into())), &mut each)?;
+    from.each(|from| Ok(Part::Booking(decode_booking(from, written, interner)?.into())), &mut each)?;
     from.end()?;
     Ok(version)
 }
@@ -79,17 +82,23 @@ fn encode_hold(to: &mut Writer<'_>, hold: &Hold) {
             to.byte(3);
             to.moment(at);
         }
+        HoldState::Paying { booking, pinned_until } => {
+            to.byte(4);
+            to.bits128(booking.bits());
+            to.moment(pinned_until);
+        }
     }
     to.list(&hold.lines, Writer::line);
     to.money(hold.amount);
     to.currency(hold.currency);
     to.moment(hold.expires_at);
     to.byte(hold.extensions);
+    to.byte(hold.payments);
     to.list(&hold.relaxed, |to, relaxed| to.relaxed(*relaxed));
     to.uint(hold.version.0);
 }
 
-fn decode_hold(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Hold, Malformed> {
+fn decode_hold(from: &mut Reader<'_>, written: u8, interner: &mut Interner) -> Result<Hold, Malformed> {
     Ok(Hold {
         id: from.hold_id()?,
         holder: from.holder()?,
@@ -99,6 +108,7 @@ fn decode_hold(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Hold, M
         currency: from.currency(interner)?,
         expires_at: from.moment()?,
         extensions: from.byte()?,
+        payments: if written > 1 { from.byte()? } else { 0 },
         relaxed: from.list(Reader::relaxed)?,
         version: Version(from.uint()?),
     })
@@ -110,6 +120,7 @@ fn decode_hold_state(from: &mut Reader<'_>) -> Result<HoldState, Malformed> {
         1 => Ok(HoldState::Booked { booking: from.booking_id()? }),
         2 => Ok(HoldState::Released { at: from.moment()? }),
         3 => Ok(HoldState::Expired { at: from.moment()? }),
+        4 => Ok(HoldState::Paying { booking: from.booking_id()?, pinned_until: from.moment()? }),
         _ => Err(from.fault("no such state of a hold")),
     }
 }
@@ -118,30 +129,48 @@ fn encode_booking(to: &mut Writer<'_>, booking: &Booking) {
     to.bits128(booking.id.bits());
     to.bits128(booking.hold.bits());
     to.holder(&booking.holder);
-    let cancelled_at = match booking.state {
-        BookingState::Confirmed => None,
-        BookingState::Cancelled { at } => Some(at),
-    };
-    to.option(cancelled_at, Writer::moment);
+    match booking.state {
+        BookingState::Confirmed => to.byte(0),
+        BookingState::Cancelled { at } => {
+            to.byte(1);
+            to.moment(at);
+        }
+        BookingState::Pending => to.byte(2),
+        BookingState::Failed { at } => {
+            to.byte(3);
+            to.moment(at);
+        }
+    }
     to.list(&booking.lines, Writer::line);
     to.money(booking.amount);
     to.currency(booking.currency);
     to.moment(booking.created_at);
     to.uint(booking.version.0);
+    to.option(booking.payment.as_deref(), Writer::payment);
 }
 
-fn decode_booking(from: &mut Reader<'_>, interner: &mut Interner) -> Result<Booking, Malformed> {
+fn decode_booking(from: &mut Reader<'_>, written: u8, interner: &mut Interner) -> Result<Booking, Malformed> {
     let (id, hold, holder) = (from.booking_id()?, from.hold_id()?, from.holder()?);
-    let cancelled_at = from.option(Reader::moment)?;
     Ok(Booking {
         id,
         hold,
         holder,
-        state: cancelled_at.map_or(BookingState::Confirmed, |at| BookingState::Cancelled { at }),
+        state: decode_booking_state(from)?,
         lines: from.lines(interner)?,
         amount: from.money()?,
         currency: from.currency(interner)?,
         created_at: from.moment()?,
         version: Version(from.uint()?),
+        payment: if written > 1 { from.option(Reader::payment)?.map(Box::new) } else { None },
     })
+}
+
+fn decode_booking_state(from: &mut Reader<'_>) -> Result<BookingState, Malformed> {
+    match from.byte()? {
+        0 => Ok(BookingState::Confirmed),
+        1 => Ok(BookingState::Cancelled { at: from.moment()? }),
+        2 => Ok(BookingState::Pending),
+        3 => Ok(BookingState::Failed { at: from.moment()? }),
+        _ => Err(from.fault("no such state of a booking")),
+    }
 }

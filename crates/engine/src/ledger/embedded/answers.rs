@@ -1,7 +1,8 @@
 //! The words that were given to each idempotency key, kept with the effect they describe.
 //!
 //! Every yes to a keyed request is kept, also one that changed nothing ("you hold that already"): the same key
-//! must hear the same words. A refusal is not: it is decided anew.
+//! must hear the same words. A refusal is not: it is decided anew. A key that begins a payment is kept open first,
+//! pointing at the booking, and a second time with its words; the words count.
 //!
 //! ```text
 //! this batch ──COMMIT──► answers_new: a row per commit ──in slices──► answers: indexed
@@ -13,7 +14,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use bytes::Bytes;
-use holdfast_domain::Moment;
+use holdfast_domain::{BookingId, Moment};
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
@@ -43,11 +44,35 @@ impl Kept {
     }
 
     fn reply(&self, key: &IdempotencyKey) -> Reply {
-        match self.fingerprint == key.fingerprint {
-            true => Reply::Replayed(self.answer.clone()),
-            false => Reply::KeyReused,
+        match (self.fingerprint == key.fingerprint, opened_for(&self.answer)) {
+            (true, Some(booking)) => Reply::Open { booking },
+            (true, None) => Reply::Replayed(self.answer.clone()),
+            (false, _) => Reply::KeyReused,
         }
     }
+
+    /// The key points at a payment that has no words yet. It is kept beside the words that close it, and they count.
+    pub(super) fn is_open(&self) -> bool {
+        self.answer.status == OPEN
+    }
+}
+
+/// In the place of an answer's status; the body is then the booking.
+const OPEN: u16 = 0;
+
+/// What is kept of a key that begins a payment.
+pub(super) fn open(booking: BookingId) -> Answer {
+    Answer { status: OPEN, body: Bytes::copy_from_slice(&booking.bits().to_be_bytes()) }
+}
+
+fn opened_for(answer: &Answer) -> Option<BookingId> {
+    let bits = answer.body[..].try_into().ok().filter(|_| answer.status == OPEN);
+    bits.map(|bits| BookingId::from_bits(u128::from_be_bytes(bits)))
+}
+
+/// Of all that is kept for a key, what counts: words before none.
+fn counts<'a>(kept: impl Iterator<Item = &'a Kept>) -> Option<&'a Kept> {
+    kept.max_by_key(|kept| !kept.is_open())
 }
 
 /// 64 bits of a scope and a key: enough to find a row by, never trusted to tell two keys apart.
@@ -77,8 +102,9 @@ impl Fresh {
 
     fn find(&self, digest: i64, key: &IdempotencyKey) -> Option<Reply> {
         let alike = self.kept.iter().filter(|(kept, _)| *kept == digest);
-        let mut kept = alike.filter_map(|(_, start)| decode(&mut Reader::new(&self.payload[*start..])).ok());
-        kept.find(|kept| kept.is_for(key)).map(|kept| kept.reply(key))
+        let kept = alike.filter_map(|(_, start)| decode(&mut Reader::new(&self.payload[*start..])).ok());
+        let kept: Vec<Kept> = kept.filter(|kept| kept.is_for(key)).collect();
+        counts(kept.iter()).map(|kept| kept.reply(key))
     }
 
     pub(super) fn keep(&mut self, digest: i64, key: IdempotencyKey, answer: Answer, at: Moment, seq: u64) {
@@ -132,9 +158,9 @@ fn decode(from: &mut Reader<'_>) -> Result<Kept, Malformed> {
 }
 
 /// What a key was answered, and whether that is durable yet.
-pub(super) enum Found {
-    InThisBatch(Reply),
-    Durable(Reply),
+pub(super) struct Found {
+    pub(super) reply: Reply,
+    pub(super) durable: bool,
 }
 
 /// All answers: those in memory's reach and those on disk.
@@ -168,16 +194,17 @@ impl Answers {
         key: &IdempotencyKey,
     ) -> Result<Option<Found>, StoreError> {
         if let Some(reply) = fresh.find(digest, key) {
-            return Ok(Some(Found::InThisBatch(reply)));
+            return Ok(Some(Found { reply, durable: false }));
         }
+        let mut kept = Vec::new();
         for row in self.unfiled.rows(digest) {
-            if let Some(kept) = load(from, row)?.iter().find(|kept| kept.is_for(key)) {
-                return Ok(Some(Found::Durable(kept.reply(key))));
-            }
+            kept.extend(load(from, row)?.into_iter().filter(|kept| kept.is_for(key)));
         }
-        let filed =
-            find_filed(from, digest, key).map_err(StoreError::while_("looking up an idempotency key"))?;
-        Ok(filed.map(Found::Durable))
+        if !kept.iter().any(|kept| !kept.is_open()) {
+            let filed = find_filed(from, digest, key);
+            kept.extend(filed.map_err(StoreError::while_("looking up an idempotency key"))?);
+        }
+        Ok(counts(kept.iter()).map(|kept| Found { reply: kept.reply(key), durable: true }))
     }
 
     /// Takes note of a batch's answers once they are durable in `row`.
@@ -268,12 +295,11 @@ fn payload(from: &Connection, row: i64) -> rusqlite::Result<Vec<u8>> {
 const FILED: &str = "SELECT scope, key, fingerprint, status, body, at_ms, seq FROM answers";
 
 const FIND: &str = "SELECT scope, key, fingerprint, status, body, at_ms, seq FROM answers
-                    WHERE digest = ?1 AND key = ?2 AND scope = ?3";
+                    WHERE digest = ?1 AND key = ?2 AND scope = ?3 ORDER BY status DESC LIMIT 1";
 
-fn find_filed(from: &Connection, digest: i64, key: &IdempotencyKey) -> rusqlite::Result<Option<Reply>> {
+fn find_filed(from: &Connection, digest: i64, key: &IdempotencyKey) -> rusqlite::Result<Option<Kept>> {
     let mut select = from.prepare_cached(FIND)?;
-    let found = select.query_row((digest, &key.key, &key.scope), kept).optional()?;
-    Ok(found.map(|kept| kept.reply(key)))
+    select.query_row((digest, &key.key, &key.scope), kept).optional()
 }
 
 fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {

@@ -8,7 +8,7 @@
 //! A "no" that leans on something not yet durable must wait: if the commit failed, that "no" would have been
 //! given because of something that never happened.
 
-use holdfast_domain::{Actor, Command, Decision, Moment, Version, absorb, decide};
+use holdfast_domain::{Actor, BookingId, Command, Decision, Moment, Refusal, Version, absorb, decide};
 use tokio::sync::oneshot;
 
 use super::{
@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    ledger::{Change, IdempotencyKey, LedgerError, Render, Reply, Request, changes::Touched, views::outcome},
+    ledger::{
+        Change, IdempotencyKey, LedgerError, Outcome, Render, Reply, Request, changes::Touched,
+        closes_key_of, views::outcome,
+    },
 };
 
 type Asker = oneshot::Sender<Result<Reply, LedgerError>>;
@@ -112,20 +115,55 @@ impl<'a> Batch<'a> {
         let mut keyed = None;
         if let Some(key) = request.key.take() {
             let digest = answers::digest(&key.scope, &key.key);
-            match self.answered(digest, &key)? {
-                Some(Found::InThisBatch(reply)) => return Ok(Verdict { reply, effect: true, waits: true }),
-                Some(Found::Durable(reply)) => return Ok(Verdict { reply, effect: false, waits: false }),
+            let found = self.answered(digest, &key)?;
+            if let Some(booking) = closes_key_of(&request.command) {
+                return Ok(self.close(&request, booking, digest, key, found));
+            }
+            match found {
+                Some(Found { reply, durable }) => {
+                    return Ok(Verdict { reply, effect: !durable, waits: !durable });
+                }
                 None => keyed = Some((digest, key)),
             }
         }
         let now = self.now();
         match decide(&self.live.books.state, &request.command, &request.actor, now) {
-            Err(refusal) => {
-                self.refusals.count(refusal.code());
-                let waits = self.leans_on_this_batch(&request.command);
-                Ok(Verdict { reply: Reply::Refused(refusal), effect: false, waits })
-            }
+            Err(refusal) => Ok(self.refuse(&request.command, refusal)),
             Ok(decision) => Ok(self.accept(&request, keyed, decision, now)),
+        }
+    }
+
+    fn refuse(&mut self, command: &Command, refusal: Refusal) -> Verdict {
+        self.refusals.count(refusal.code());
+        let waits = self.leans_on_this_batch(command);
+        Verdict { reply: Reply::Refused(refusal), effect: false, waits }
+    }
+
+    /// Reports something of a payment and gives its open key these words; who comes second reports all the same, and
+    /// hears the first one's words.
+    fn close(
+        &mut self,
+        request: &Request,
+        booking: BookingId,
+        digest: i64,
+        key: IdempotencyKey,
+        found: Option<Found>,
+    ) -> Verdict {
+        let now = self.now();
+        let decision = match decide(&self.live.books.state, &request.command, &request.actor, now) {
+            Err(refusal) => return self.refuse(&request.command, refusal),
+            Ok(decision) => decision,
+        };
+        match found {
+            Some(Found { reply: Reply::Open { booking: opened }, .. }) if opened == booking => {
+                self.accept(request, Some((digest, key)), decision, now)
+            }
+            Some(Found { reply: reply @ Reply::Replayed(_), durable }) => {
+                let accepted = self.accept(request, None, decision, now);
+                let effect = accepted.effect || !durable;
+                Verdict { reply, effect, waits: accepted.waits || effect }
+            }
+            _ => self.accept(request, None, decision, now),
         }
     }
 
@@ -156,8 +194,11 @@ impl<'a> Batch<'a> {
         let effect = events > 0 || keyed.is_some();
         let waits = effect || self.leans_on_this_batch(&request.command);
         if let Some((digest, key)) = keyed {
-            let answer = (self.render)(&outcome);
-            self.fresh.keep(digest, key, answer, now, self.live.books.state.version().0);
+            let words = match &outcome {
+                Outcome::PaymentBegun(view) => answers::open(view.booking.id),
+                _ => request.render(self.render)(&outcome),
+            };
+            self.fresh.keep(digest, key, words, now, self.live.books.state.version().0);
         }
         Verdict { reply: Reply::Done(outcome), effect, waits }
     }
@@ -201,10 +242,18 @@ impl<'a> Batch<'a> {
             | Command::Block { offer, .. }
             | Command::Unblock { offer, .. } => fresh_offer(offer),
             Command::PlaceHold { asks, .. } => asks.iter().any(|ask| fresh_offer(&ask.offer)),
-            Command::ExtendHold { hold } | Command::ReleaseHold { hold } | Command::Confirm { hold, .. } => {
+            Command::ExtendHold { hold }
+            | Command::ReleaseHold { hold }
+            | Command::Confirm { hold, .. }
+            | Command::BeginPayment { hold, .. } => {
                 state.hold(*hold, Moment::MIN).is_some_and(|hold| fresh(hold.version))
             }
-            Command::Cancel { booking } => {
+            Command::Cancel { booking }
+            | Command::NoteIntent { booking, .. }
+            | Command::SettlePayment { booking, .. }
+            | Command::NoteRefund { booking, .. }
+            | Command::DeferPayment { booking, .. }
+            | Command::ResolvePayment { booking, .. } => {
                 state.booking(*booking).is_some_and(|booking| fresh(booking.version))
             }
             Command::Tidy { .. } => false,

@@ -1,7 +1,7 @@
 //! The queue before the writer: three bounded lanes, served in order of how much it costs to make them wait.
 //!
 //! ```text
-//! urgent    confirm, extend, release, cancel      somebody already has something at stake
+//! urgent    confirm, pay, extend, release, cancel  somebody already has something at stake
 //! ordinary  hold, and what organisers do
 //! reads
 //! ```
@@ -165,7 +165,13 @@ pub(in crate::ledger) const fn is_urgent(command: &Command) -> bool {
         Command::Confirm { .. }
         | Command::ExtendHold { .. }
         | Command::ReleaseHold { .. }
-        | Command::Cancel { .. } => true,
+        | Command::Cancel { .. }
+        | Command::BeginPayment { .. }
+        | Command::NoteIntent { .. }
+        | Command::SettlePayment { .. }
+        | Command::NoteRefund { .. }
+        | Command::DeferPayment { .. }
+        | Command::ResolvePayment { .. } => true,
         Command::CreateOffer { .. }
         | Command::AmendOffer { .. }
         | Command::Block { .. }

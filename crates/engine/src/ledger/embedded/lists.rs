@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use holdfast_domain::{BookingId, Invalid, Moment};
+use holdfast_domain::{BookingId, Invalid, Moment, PaymentState};
 use rusqlite::{Connection, Row, ToSql};
 
 use crate::ledger::{BookingFilter, JournalFilter, JournalRecord, Page, PageRequest};
@@ -84,7 +84,8 @@ pub(super) fn journal(
     }
     if let Some(booking) = &booking {
         query.and("AND seq IN (SELECT seq FROM bookings WHERE id = ?", booking);
-        query.and("UNION ALL SELECT cancelled_seq FROM bookings WHERE id = ?)", booking);
+        query.and("UNION ALL SELECT cancelled_seq FROM bookings WHERE id = ?", booking);
+        query.and("UNION ALL SELECT seq FROM payment_entries WHERE booking = ?)", booking);
     }
     query.and("ORDER BY seq LIMIT ?", &fetch);
     Ok(page(query.run(from, record)?, limit, |record| record.seq))
@@ -117,6 +118,7 @@ pub(super) fn bookings(
     let fetch = limit + 1;
     let offer = filter.offer.as_ref().map(|offer| offer.as_str());
     let holder = filter.holder.as_ref().map(|holder| holder.as_str());
+    let payment = filter.payment.map(PaymentState::as_str);
     let mut query = match &offer {
         Some(offer) => {
             let mut query = Query::new("SELECT seq, id FROM booking_offers JOIN bookings USING (seq)");
@@ -132,6 +134,9 @@ pub(super) fn bookings(
     };
     if let Some(holder) = &holder {
         query.and("AND holder = ?", holder);
+    }
+    if let Some(payment) = &payment {
+        query.and("AND bookings.seq IN (SELECT booking_seq FROM payments WHERE state = ?)", payment);
     }
     query.and("ORDER BY seq LIMIT ?", &fetch);
     let rows = query.run(from, |row| Ok((row.get::<_, u64>(0)?, row.get::<_, String>(1)?)))?;

@@ -19,6 +19,7 @@ mod gate;
 mod journal;
 pub mod keys;
 pub(super) mod lanes;
+mod leases;
 mod lists;
 mod live;
 mod reads;
@@ -47,6 +48,7 @@ use tokio::sync::{broadcast, oneshot};
 use self::{
     batch::unavailable,
     lanes::{Bounds, Job, Lanes},
+    leases::Leases,
     live::Live,
     reads::{Asker, Read},
     store::{FolderLock, Place},
@@ -152,6 +154,7 @@ pub struct EmbeddedLedger {
     reader: Arc<Mutex<Connection>>,
     max_page: usize,
     writer: Mutex<Option<JoinHandle<()>>>,
+    leases: Leases,
     /// Of a gate's memory: another one each time these books are opened.
     epoch: AtomicU64,
     _lock: Option<FolderLock>,
@@ -181,7 +184,8 @@ impl EmbeddedLedger {
         let thread = std::thread::Builder::new().name("ledger-writer".into()).spawn(move || writer.run(live));
         let no_thread = |source| StoreError::Folder { dir: "the writer's thread".into(), source };
         let writer = Mutex::new(Some(thread.map_err(no_thread)?));
-        Ok(Self { shared, place, reader, max_page, writer, epoch, _lock: lock })
+        let leases = Leases::default();
+        Ok(Self { shared, place, reader, max_page, writer, leases, epoch, _lock: lock })
     }
 
     /// Serves what waits, brings the tables up to date and closes the file.
@@ -276,6 +280,12 @@ impl Ledger for EmbeddedLedger {
         let ids = self.list(move |from| lists::bookings(from, &filter, after, limit)).await?;
         let data = self.ask(|to| Read::Bookings(ids.data, to)).await?;
         Ok(Page { data, next: ids.next })
+    }
+
+    async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
+        let limit = limit.clamp(1, self.max_page);
+        let due = self.ask(|to| Read::PaymentsDue(limit + self.leases.count(), to)).await?;
+        Ok(self.leases.take(due, limit, lease))
     }
 
     async fn journal(

@@ -23,6 +23,7 @@ pub(super) enum Read {
     Booking(BookingId, Asker<Option<BookingView>>),
     Bookings(Vec<BookingId>, Asker<Vec<BookingView>>),
     Claims(OfferId, Asker<Option<OfferClaims>>),
+    PaymentsDue(usize, Asker<Vec<BookingView>>),
     /// To be told when the tables show everything that is committed now.
     TablesCaughtUp(Asker<()>),
 }
@@ -37,6 +38,7 @@ impl Read {
             Self::Booking(_, to) => tell(to, Err(why)),
             Self::Bookings(_, to) => tell(to, Err(why)),
             Self::Claims(_, to) => tell(to, Err(why)),
+            Self::PaymentsDue(_, to) => tell(to, Err(why)),
             Self::TablesCaughtUp(to) => tell(to, Err(why)),
         }
     }
@@ -58,6 +60,10 @@ impl Read {
                 tell(to, Ok(found.map(|booking| booking_view(state, booking, now)).collect()));
             }
             Self::Claims(id, to) => tell(to, Ok(live_claims(state, &id, now))),
+            Self::PaymentsDue(limit, to) => {
+                let due = state.payments_due(now).take(limit);
+                tell(to, Ok(due.map(|booking| booking_view(state, booking, now)).collect()));
+            }
             Self::TablesCaughtUp(to) => return Some(to),
         }
         None

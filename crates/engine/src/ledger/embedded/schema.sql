@@ -89,7 +89,7 @@ CREATE TABLE holds (
     seq        INTEGER PRIMARY KEY,
     id         TEXT NOT NULL UNIQUE,
     holder     TEXT NOT NULL,
-    state      TEXT NOT NULL CHECK (state IN ('active', 'booked', 'released', 'expired')),
+    state      TEXT NOT NULL CHECK (state IN ('active', 'paying', 'booked', 'released', 'expired')),
     amount     INTEGER NOT NULL,
     currency   TEXT NOT NULL,
     extensions INTEGER NOT NULL DEFAULT 0,
@@ -98,7 +98,12 @@ CREATE TABLE holds (
     expires_ms INTEGER NOT NULL,
     expires_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', expires_ms / 1000.0, 'unixepoch')),
     ended_ms   INTEGER,
-    ended_at   TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch'))
+    ended_at   TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch')),
+    -- How many payments were begun on it; while one is under way, of which booking, and how long the hold is kept for it.
+    payments   INTEGER NOT NULL DEFAULT 0,
+    paying     TEXT CHECK ((paying IS NULL) = (state <> 'paying')),
+    pinned_ms  INTEGER CHECK ((pinned_ms IS NULL) = (state <> 'paying')),
+    pinned_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', pinned_ms / 1000.0, 'unixepoch'))
 );
 
 CREATE TABLE hold_lines (
@@ -119,20 +124,49 @@ CREATE TABLE bookings (
     hold          TEXT NOT NULL,
     hold_seq      INTEGER NOT NULL,
     holder        TEXT NOT NULL,
-    state         TEXT NOT NULL CHECK (state IN ('confirmed', 'cancelled')),
+    state         TEXT NOT NULL CHECK (state IN ('pending', 'confirmed', 'cancelled', 'failed')),
     amount        INTEGER NOT NULL,
     currency      TEXT NOT NULL,
     created_ms    INTEGER NOT NULL,
     created_at    TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch')),
     cancelled_seq INTEGER,
     cancelled_ms  INTEGER,
-    cancelled_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', cancelled_ms / 1000.0, 'unixepoch'))
+    cancelled_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', cancelled_ms / 1000.0, 'unixepoch')),
+    failed_ms     INTEGER,
+    failed_at     TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', failed_ms / 1000.0, 'unixepoch'))
 );
 CREATE INDEX bookings_by_holder ON bookings (holder, seq);
 CREATE TABLE booking_offers (
     offer TEXT NOT NULL,
     seq   INTEGER NOT NULL,
     PRIMARY KEY (offer, seq)
+) STRICT, WITHOUT ROWID;
+
+-- The money side of the bookings that are paid for through a provider.
+CREATE TABLE payments (
+    -- `bookings.seq`
+    booking_seq INTEGER PRIMARY KEY,
+    booking     TEXT NOT NULL UNIQUE,
+    provider    TEXT NOT NULL CHECK (provider IN ('stripe')),
+    state       TEXT NOT NULL CHECK (state IN ('requires_payment', 'processing', 'authorized', 'succeeded', 'refunding',
+                                               'refunded', 'failed', 'manual')),
+    method      TEXT,
+    intent      TEXT,
+    attempts    INTEGER NOT NULL DEFAULT 0,
+    -- When somebody must next look at it.
+    due_ms      INTEGER,
+    due_at      TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', due_ms / 1000.0, 'unixepoch')),
+    captured    INTEGER NOT NULL DEFAULT 0,
+    refunded    INTEGER NOT NULL DEFAULT 0 CHECK (refunded BETWEEN 0 AND captured),
+    why         TEXT,
+    CHECK ((due_ms IS NULL) = (state NOT IN ('requires_payment', 'processing', 'authorized', 'refunding')))
+);
+CREATE INDEX payments_by_state ON payments (state, booking_seq);
+-- The journal entries of a booking beyond its making and its cancelling.
+CREATE TABLE payment_entries (
+    booking TEXT NOT NULL,
+    seq     INTEGER NOT NULL,
+    PRIMARY KEY (booking, seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE journal (

@@ -16,7 +16,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::StoreError;
 
 const SCHEMA: &str = include_str!("schema.sql");
-const FORMAT: i64 = 1;
+/// From the format before each to that one.
+const UPGRADES: [&str; 1] = [include_str!("upgrade_2.sql")];
+const FORMAT: i64 = 1 + UPGRADES.len() as i64;
 /// 3.51.3: the first release without the WAL-reset corruption bug.
 const OLDEST_SQLITE: i32 = 3_051_003;
 const FILE: &str = "holdfast.db";
@@ -201,6 +203,7 @@ fn create_schema(connection: &mut Connection) -> Result<(), StoreError> {
     match found {
         FORMAT => Ok(()),
         0 => make_tables(connection).map_err(StoreError::while_("making the tables")),
+        1..FORMAT => upgrade(connection).map_err(StoreError::while_("bringing the tables up to date")),
         found => Err(StoreError::NewerFormat { found, known: FORMAT }),
     }
 }
@@ -216,6 +219,17 @@ fn make_tables(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.execute_batch(SCHEMA)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
     }
+    transaction.commit()
+}
+
+/// Brings books of an earlier program up to date, all at once or not at all.
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let found = format_of(&transaction)?;
+    for sql in UPGRADES.iter().skip((found - 1).max(0) as usize) {
+        transaction.execute_batch(sql)?;
+    }
+    transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
 }
 

@@ -8,12 +8,12 @@ use tokio_postgres::types::Type;
 
 use super::{
     session::{Session, Sql, Trouble},
-    write::Kept,
+    write::{Kept, Words},
 };
 use crate::ledger::{Answer, IdempotencyKey, Reply};
 
 const FIND: Sql = Sql {
-    text: "SELECT key, fingerprint, status, body FROM holdfast.answers WHERE key = ANY($1)",
+    text: "SELECT key, fingerprint, status, body, booking_id FROM holdfast.answers WHERE key = ANY($1)",
     types: &[Type::BYTEA_ARRAY],
 };
 const FORGET: Sql = Sql {
@@ -44,17 +44,21 @@ impl Given {
             let key: Digested = row.get::<_, &[u8]>(0).try_into().ok()?;
             let fingerprint = row.get::<_, &[u8]>(1).try_into().ok()?;
             let body = Bytes::copy_from_slice(row.get(3));
-            let answer = Answer { status: row.get::<_, i16>(2) as u16, body };
-            Some((key, Kept { key, fingerprint, answer }))
+            let words = match row.get::<_, Option<&str>>(4) {
+                Some(booking) => Words::Open(booking.parse().ok()?),
+                None => Words::Answer(Answer { status: row.get::<_, i16>(2) as u16, body }),
+            };
+            Some((key, Kept { key, fingerprint, words }))
         });
         Ok(Self(kept.collect()))
     }
 
     pub(super) fn reply(&self, digest: &Digested, key: &IdempotencyKey) -> Option<Reply> {
         let kept = self.0.get(digest)?;
-        Some(match kept.fingerprint == key.fingerprint {
-            true => Reply::Replayed(kept.answer.clone()),
-            false => Reply::KeyReused,
+        Some(match (kept.fingerprint == key.fingerprint, &kept.words) {
+            (true, Words::Answer(answer) | Words::Closing(answer)) => Reply::Replayed(answer.clone()),
+            (true, Words::Open(booking)) => Reply::Open { booking: *booking },
+            (false, _) => Reply::KeyReused,
         })
     }
 

@@ -21,9 +21,11 @@ use super::{
     replica::Replica,
     rows::offers_of,
     session::{Session, Sql, Trouble},
-    write::{self, Done, Kept},
+    write::{self, Done, Kept, Words},
 };
-use crate::ledger::{Reply, Request, changes::Touched, views::outcome};
+use crate::ledger::{
+    Outcome, Render, Reply, Request, changes::Touched, closes_key_of, opens_key, views::outcome,
+};
 
 const VERSIONS: Sql =
     Sql { text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1)", types: &[Type::TEXT_ARRAY] };
@@ -62,7 +64,13 @@ pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeS
         Command::ExtendHold { hold } | Command::ReleaseHold { hold } | Command::Confirm { hold, .. } => {
             of_hold(*hold).into_iter().collect()
         }
-        Command::Cancel { booking } => {
+        Command::BeginPayment { hold, .. } => of_hold(*hold).into_iter().collect(),
+        Command::Cancel { booking }
+        | Command::NoteIntent { booking, .. }
+        | Command::SettlePayment { booking, .. }
+        | Command::NoteRefund { booking, .. }
+        | Command::DeferPayment { booking, .. }
+        | Command::ResolvePayment { booking, .. } => {
             state.booking(*booking).map(|of| offers_of(&of.lines)).unwrap_or_default().into_iter().collect()
         }
         Command::Tidy { .. } => decide(state, command, &Actor::System, now)
@@ -180,6 +188,44 @@ async fn lock(
     }
 }
 
+/// What becomes of a request's key.
+#[derive(Debug, Clone, Copy)]
+enum Keeping {
+    Answers,
+    Opens,
+    Closes,
+}
+
+impl Keeping {
+    fn words(self, outcome: &Outcome, render: &Render) -> Words {
+        match (self, outcome) {
+            (Self::Opens, Outcome::PaymentBegun(view)) => Words::Open(view.booking.id),
+            (Self::Closes, _) => Words::Closing(render(outcome)),
+            _ => Words::Answer(render(outcome)),
+        }
+    }
+}
+
+/// What this command does to its key, for which `given` was found: nothing, where there is nothing to close.
+fn keeping(command: &Command, given: Option<&Reply>) -> Option<Keeping> {
+    match (closes_key_of(command), given) {
+        (Some(booking), Some(Reply::Open { booking: opened })) if *opened == booking => Some(Keeping::Closes),
+        (Some(_), _) => None,
+        (None, _) if opens_key(command) => Some(Keeping::Opens),
+        (None, _) => Some(Keeping::Answers),
+    }
+}
+
+impl Settled {
+    /// Who reports of a payment whose key was closed before hears those words.
+    fn after(self, given: Option<Reply>) -> Self {
+        match (self, given) {
+            (Self::Answered(Reply::Done(_)), Some(words @ Reply::Replayed(_))) => Self::Answered(words),
+            (settled, _) => settled,
+        }
+    }
+}
+
 /// The decisions of one transaction, while they are being made.
 struct Batch<'a> {
     books: &'a Books,
@@ -193,10 +239,10 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     fn decide(&mut self, copy: &mut Replica, request: &Request, key: Option<&Digested>) -> Settled {
-        if let (Some(digest), Some(key)) = (key, &request.key)
-            && let Some(reply) = self.given.reply(digest, key)
-        {
-            return Settled::Answered(reply);
+        let given = key.zip(request.key.as_ref()).and_then(|(digest, key)| self.given.reply(digest, key));
+        let closes = closes_key_of(&request.command);
+        if let (Some(reply), None) = (&given, closes) {
+            return Settled::Answered(reply.clone());
         }
         let missing = self.not_locked(concerned(&copy.state, &request.command, self.now));
         if !missing.is_empty() && !matches!(request.command, Command::Tidy { .. }) {
@@ -204,7 +250,9 @@ impl Batch<'_> {
         }
         match decide(&copy.state, &request.command, &request.actor, self.now) {
             Err(refusal) => Settled::Answered(refused(refusal)),
-            Ok(decision) => self.accept(copy, request, key, decision),
+            Ok(decision) => self
+                .accept(copy, request, key.zip(keeping(&request.command, given.as_ref())), decision)
+                .after(given.filter(|_| closes.is_some())),
         }
     }
 
@@ -216,7 +264,7 @@ impl Batch<'_> {
         &mut self,
         copy: &mut Replica,
         request: &Request,
-        key: Option<&Digested>,
+        keeping: Option<(&Digested, Keeping)>,
         mut decision: Decision,
     ) -> Settled {
         let touched = |event: &Event| self.effects.offers_touched(&copy.state, event).into_iter().collect();
@@ -234,9 +282,9 @@ impl Batch<'_> {
         }
         let events = decision.events.len();
         let outcome = outcome(&copy.state, &request.command, decision.subject, events, self.now);
-        if let (Some(digest), Some(key)) = (key, &request.key) {
-            let answer = (self.books.render)(&outcome);
-            let kept = Kept { key: *digest, fingerprint: key.fingerprint, answer };
+        if let (Some((digest, keeping)), Some(key)) = (keeping, &request.key) {
+            let words = keeping.words(&outcome, request.render(&self.books.render));
+            let kept = Kept { key: *digest, fingerprint: key.fingerprint, words };
             self.given.add(kept.clone());
             self.kept.push(kept);
         }

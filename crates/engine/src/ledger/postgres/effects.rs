@@ -10,7 +10,7 @@ use std::{
 
 use holdfast_domain::{
     Actor, Amendment, Booking, BookingId, BookingState, Event, Hold, HoldId, HoldState, Kind, Line, Moment,
-    Offer, OfferId, State, UnitNo, Version,
+    Offer, OfferId, PaymentEvent, State, UnitNo, Version,
 };
 use sha2::{Digest, Sha256};
 
@@ -141,7 +141,10 @@ impl Effects {
             | Event::HoldReleased { hold }
             | Event::HoldExpired { hold }
             | Event::BookingConfirmed { hold, .. } => offers_of(&self.hold(state, *hold).lines),
-            Event::BookingCancelled { booking } => offers_of(&self.booking(state, *booking).lines),
+            Event::PaymentBegun(begun) => offers_of(&self.hold(state, begun.hold).lines),
+            Event::BookingCancelled { booking } | Event::Payment { booking, .. } => {
+                offers_of(&self.booking(state, *booking).lines)
+            }
         }
     }
 
@@ -175,10 +178,20 @@ impl Effects {
                 hold.extend(*expires_at);
                 self.keep(hold, version);
             }
-            Event::HoldReleased { hold } => self.end(state, *hold, HoldState::Released { at }, version),
-            Event::HoldExpired { hold } => self.end(state, *hold, HoldState::Expired { at }, version),
+            Event::HoldReleased { hold } => {
+                self.end(state, *hold, version, |hold| hold.state = HoldState::Released { at });
+            }
+            Event::HoldExpired { hold } => self.end(state, *hold, version, |hold| hold.expire(at)),
             Event::BookingConfirmed { booking, hold } => self.confirm(state, *booking, *hold, at, version),
             Event::BookingCancelled { booking } => self.cancel(state, *booking, at, version),
+            Event::PaymentBegun(begun) => {
+                let mut hold = self.hold(state, begun.hold).clone();
+                hold.version = version;
+                let booking = hold.pay(begun, at);
+                self.holds.insert(hold.id, hold);
+                self.bookings.insert(booking.id, booking);
+            }
+            Event::Payment { booking, event } => self.follow_payment(state, *booking, event, at, version),
         }
     }
 
@@ -243,9 +256,9 @@ impl Effects {
         self.holds.insert(hold.id, hold);
     }
 
-    fn end(&mut self, state: &State, id: HoldId, ended: HoldState, version: Version) {
+    fn end(&mut self, state: &State, id: HoldId, version: Version, end: impl FnOnce(&mut Hold)) {
         let mut hold = self.hold(state, id).clone();
-        hold.state = ended;
+        end(&mut hold);
         for line in hold.lines.iter() {
             for unit in line.units() {
                 self.let_go((line.offer.clone(), unit, id));
@@ -266,7 +279,11 @@ impl Effects {
     fn confirm(&mut self, state: &State, booking: BookingId, id: HoldId, at: Moment, version: Version) {
         let mut hold = self.hold(state, id).clone();
         hold.version = version;
-        let booking = hold.book(booking, at);
+        let mut booking = hold.book(booking, at);
+        // A booking that was paid for has been there since its payment began.
+        if let Some(pending) = self.bookings.get(&booking.id).or_else(|| state.booking(booking.id)) {
+            (booking.payment, booking.created_at) = (pending.payment.clone(), pending.created_at);
+        }
         for line in hold.lines.iter() {
             for unit in line.units() {
                 let claim = self.claims.entry((line.offer.clone(), unit, id)).or_insert(ClaimChange::Booked);
@@ -282,15 +299,68 @@ impl Effects {
 
     fn cancel(&mut self, state: &State, id: BookingId, at: Moment, version: Version) {
         let mut booking = self.booking(state, id).clone();
-        booking.state = BookingState::Cancelled { at };
-        booking.version = version;
-        for line in booking.lines.iter() {
-            for unit in line.units() {
-                self.let_go((line.offer.clone(), unit, booking.hold));
-                self.change(line, unit, 0, -i64::from(line.qty));
+        if booking.state == BookingState::Pending {
+            self.unpin(state, &booking, true, at, version);
+        } else {
+            for line in booking.lines.iter() {
+                for unit in line.units() {
+                    self.let_go((line.offer.clone(), unit, booking.hold));
+                    self.change(line, unit, 0, -i64::from(line.qty));
+                }
             }
         }
+        booking.cancel(at);
+        booking.version = version;
         self.bookings.insert(id, booking);
+    }
+
+    fn follow_payment(
+        &mut self,
+        state: &State,
+        id: BookingId,
+        event: &PaymentEvent,
+        at: Moment,
+        version: Version,
+    ) {
+        let mut booking = self.booking(state, id).clone();
+        match event {
+            PaymentEvent::BookingFailed { .. } => self.unpin(state, &booking, false, at, version),
+            PaymentEvent::Retaken => self.retake(state, &booking),
+            _ => {}
+        }
+        booking.follow(event, at);
+        booking.version = version;
+        self.bookings.insert(id, booking);
+    }
+
+    /// The hold is no longer kept for this booking, if it was.
+    fn unpin(&mut self, state: &State, booking: &Booking, given_back: bool, at: Moment, version: Version) {
+        let known = self.holds.get(&booking.hold).or_else(|| state.hold(booking.hold, Moment::MIN));
+        let Some(mut hold) = known.filter(|hold| hold.is_paid_by(booking.id)).cloned() else { return };
+        hold.unpin(given_back, at);
+        match hold.is_open() {
+            true => self.keep(hold, version),
+            false => self.end(state, booking.hold, version, |ended| *ended = hold),
+        }
+    }
+
+    /// Claims as a hold would, under the name that the booking's hold had, and books at once.
+    fn retake(&mut self, state: &State, booking: &Booking) {
+        for line in booking.lines.iter() {
+            let exclusive =
+                self.offer(state, &line.offer).is_some_and(|offer| offer.capacity(line.unit) == 1);
+            for unit in line.units() {
+                self.note_cell(state, &line.offer, unit);
+                let claim = (line.offer.clone(), unit, booking.hold);
+                // Where the hold's own claim ends in the same breath, its row is there.
+                let change = match self.claims.get(&claim) {
+                    Some(ClaimChange::Gone) => ClaimChange::Booked,
+                    _ => ClaimChange::Taken { qty: line.qty, exclusive, booked: true },
+                };
+                self.claims.insert(claim, change);
+                self.change(line, unit, 0, i64::from(line.qty));
+            }
+        }
     }
 
     fn enter(
@@ -307,7 +377,8 @@ impl Effects {
                 (Some(*hold), None)
             }
             Event::BookingConfirmed { booking, hold } => (Some(*hold), Some(*booking)),
-            Event::BookingCancelled { booking } => {
+            Event::PaymentBegun(begun) => (Some(begun.hold), Some(begun.booking)),
+            Event::BookingCancelled { booking } | Event::Payment { booking, .. } => {
                 (self.bookings.get(booking).map(|booking| booking.hold), Some(*booking))
             }
             _ => (None, None),
@@ -329,8 +400,13 @@ impl Effects {
                     change.version = entry.version;
                 }
             }
-            let changed = entry.hold.and_then(|hold| self.holds.get_mut(&hold));
-            if let Some(hold) = changed.filter(|_| !matches!(entry.event, Event::BookingCancelled { .. })) {
+            // Of the entries about a payment only those that let go of a hold change it.
+            let is_about_it = match &entry.event {
+                Event::Payment { event, .. } => matches!(event, PaymentEvent::BookingFailed { .. }),
+                _ => true,
+            };
+            let changed = entry.hold.filter(|_| is_about_it);
+            if let Some(hold) = changed.and_then(|hold| self.holds.get_mut(&hold)) {
                 hold.version = entry.version;
             }
             if let Some(booking) = entry.booking.and_then(|booking| self.bookings.get_mut(&booking)) {

@@ -23,6 +23,7 @@ pub mod inspect;
 pub mod keys;
 mod lanes;
 mod lists;
+mod payments;
 mod replica;
 mod rows;
 mod schema;
@@ -446,6 +447,23 @@ impl Ledger for PostgresLedger {
             data: found.map(|booking| booking_view(&copy.state, booking, now)).collect(),
             next: ids.next,
         })
+    }
+
+    async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
+        let limit = limit.clamp(1, self.books.limits.max_page) as i64;
+        let now = self.books.loaded().await?.about_now(&self.books.time);
+        let session = self.books.sessions.ordinary().await?;
+        let leased = payments::lease(&session, now, lease.as_millis() as i64, limit).await?;
+        drop(session);
+        if leased.is_empty() {
+            return Ok(Vec::new());
+        }
+        let copy = self.level().await?;
+        let found = leased.into_iter().filter_map(|id| copy.state.booking(id));
+        let mut due: Vec<_> =
+            found.filter(|booking| booking.payment_due().is_some_and(|at| at <= now)).collect();
+        due.sort_unstable_by_key(|booking| booking.payment_due());
+        Ok(due.into_iter().map(|booking| booking_view(&copy.state, booking, now)).collect())
     }
 
     async fn journal(

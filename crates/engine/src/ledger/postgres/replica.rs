@@ -69,14 +69,16 @@ const BLOCKED: Sql = Sql {
 };
 const HOLDS: Sql = Sql {
     text: "SELECT id, holder, state, amount, currency, holdfast.ms(expires_at), extensions, holdfast.ms(ended_at),
-                  booking_id, version, body
-           FROM holdfast.holds WHERE state = 'active' OR ended_at > holdfast.at($1)",
+                  booking_id, version, body, payments, holdfast.ms(pinned_until)
+           FROM holdfast.holds WHERE state IN ('active', 'paying') OR ended_at > holdfast.at($1)",
     types: &[Type::INT8],
 };
 const BOOKINGS: Sql = Sql {
-    text: "SELECT id, hold_id, holder, amount, currency, holdfast.ms(created_at), holdfast.ms(cancelled_at),
-                  version, body
-           FROM holdfast.bookings",
+    text: "SELECT b.id, b.hold_id, b.holder, b.amount, b.currency, holdfast.ms(b.created_at),
+                  holdfast.ms(b.cancelled_at), b.version, b.body, b.state, holdfast.ms(b.failed_at),
+                  p.state, p.method, p.intent, p.attempts, holdfast.ms(p.due_at), p.captured, p.refunded, p.why
+           FROM holdfast.bookings b
+           LEFT JOIN holdfast.payments p ON p.offer_id = b.offer_id AND p.booking_id = b.id",
     types: &[],
 };
 const UNSEEN: Sql = Sql {

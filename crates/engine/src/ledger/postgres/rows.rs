@@ -1,8 +1,8 @@
 //! Rows and what they mean: the columns that people read, and the encoded rest.
 
 use holdfast_domain::{
-    Booking, BookingId, BookingState, Currency, Hold, HoldState, HolderId, Line, Moment, Money, Offer,
-    OfferId, Version,
+    Booking, BookingId, BookingState, Currency, Hold, HoldState, HolderId, IntentId, Line, Moment, Money,
+    Offer, OfferId, Payment, PaymentMethod, PaymentState, Provider, Reason, Version,
 };
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -41,6 +41,7 @@ pub(super) fn definition(offer: &Offer) -> Vec<u8> {
 pub(super) const fn hold_state(state: HoldState) -> &'static str {
     match state {
         HoldState::Active => "active",
+        HoldState::Paying { .. } => "paying",
         HoldState::Booked { .. } => "booked",
         HoldState::Released { .. } => "released",
         HoldState::Expired { .. } => "expired",
@@ -73,7 +74,7 @@ pub(super) fn offer(bytes: &[u8], interner: &mut Interner) -> Result<Arc<Offer>,
     Ok(offer)
 }
 
-/// `id, holder, state, amount, currency, expires, extensions, ended, booking, version, body`.
+/// `id, holder, state, amount, currency, expires, extensions, ended, booking, version, body, payments, pinned`.
 pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> {
     let mut from = opened(row.get(10))?;
     let lines: Vec<Line> = from.list(|from| from.line(interner))?;
@@ -82,6 +83,10 @@ pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> 
     let at = Moment::from_ms(row.get::<_, Option<i64>>(7).unwrap_or_default());
     let state = match row.get(2) {
         "active" => HoldState::Active,
+        "paying" => {
+            let pinned_until = Moment::from_ms(row.get::<_, Option<i64>>(12).unwrap_or_default());
+            HoldState::Paying { booking: id(row.get(8))?, pinned_until }
+        }
         "released" => HoldState::Released { at },
         "expired" => HoldState::Expired { at },
         "booked" => HoldState::Booked { booking: id(row.get(8))? },
@@ -92,33 +97,63 @@ pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> 
         holder: HolderId::new(row.get(1)).map_err(corrupt)?,
         state,
         lines: lines.into(),
-        amount: Money::new(row.get::<_, i64>(3) as u64).map_err(corrupt)?,
+        amount: money(row, 3)?,
         currency: Currency::new(row.get(4)).map_err(corrupt)?,
         expires_at: Moment::from_ms(row.get(5)),
         extensions: row.get::<_, i16>(6) as u8,
+        payments: row.get::<_, i16>(11) as u8,
         relaxed,
         version: version(row, 9),
     })
 }
 
-/// `id, hold, holder, amount, currency, created, cancelled, version, body`.
+/// `id, hold, holder, amount, currency, created, cancelled, version, body, state, failed`, and of the payment, where
+/// there is one, `state, method, intent, attempts, due, captured, refunded, why`.
 pub(super) fn booking(row: &Row, interner: &mut Interner) -> Result<Booking, Trouble> {
     let mut from = opened(row.get(8))?;
     let lines: Vec<Line> = from.list(|from| from.line(interner))?;
     from.end()?;
-    let cancelled: Option<i64> = row.get(6);
+    let at = |column: usize| Moment::from_ms(row.get::<_, Option<i64>>(column).unwrap_or_default());
+    let state = match row.get(9) {
+        "pending" => BookingState::Pending,
+        "confirmed" => BookingState::Confirmed,
+        "cancelled" => BookingState::Cancelled { at: at(6) },
+        "failed" => BookingState::Failed { at: at(10) },
+        other => return Err(corrupt(other)),
+    };
     Ok(Booking {
         id: id(row.get(0))?,
         hold: id(row.get(1))?,
         holder: HolderId::new(row.get(2)).map_err(corrupt)?,
-        state: cancelled
-            .map_or(BookingState::Confirmed, |at| BookingState::Cancelled { at: Moment::from_ms(at) }),
+        state,
         lines: lines.into(),
-        amount: Money::new(row.get::<_, i64>(3) as u64).map_err(corrupt)?,
+        amount: money(row, 3)?,
         currency: Currency::new(row.get(4)).map_err(corrupt)?,
+        payment: payment(row)?.map(Box::new),
         created_at: Moment::from_ms(row.get(5)),
         version: version(row, 7),
     })
+}
+
+fn payment(row: &Row) -> Result<Option<Payment>, Trouble> {
+    let Some(state) = row.get::<_, Option<&str>>(11) else { return Ok(None) };
+    let method = row.get::<_, Option<&str>>(12).map(PaymentMethod::new).transpose();
+    let intent = row.get::<_, Option<&str>>(13).map(IntentId::new).transpose();
+    Ok(Some(Payment {
+        provider: Provider::Stripe,
+        state: PaymentState::named(state).ok_or_else(|| corrupt(state))?,
+        method: method.map_err(corrupt)?,
+        intent: intent.map_err(corrupt)?,
+        attempts: row.get::<_, i64>(14) as u32,
+        due_at: row.get::<_, Option<i64>>(15).map(Moment::from_ms),
+        captured: money(row, 16)?,
+        refunded: money(row, 17)?,
+        why: row.get::<_, Option<&str>>(18).map(Reason::new),
+    }))
+}
+
+fn money(row: &Row, column: usize) -> Result<Money, Trouble> {
+    Money::new(row.get::<_, i64>(column) as u64).map_err(corrupt)
 }
 
 pub(super) fn version(row: &Row, column: usize) -> Version {

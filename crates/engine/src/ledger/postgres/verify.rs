@@ -114,7 +114,7 @@ async fn fold(session: &Session, report: &mut Report) -> Result<Option<State>, T
         }
     }
     for broken in invariants::check(&folding.state) {
-        report.breaks("I1-I3", format_args!("{broken:?}"));
+        report.breaks(broken.invariant, broken.what);
     }
     report.shown = report.entries;
     Ok(Some(folding.state))
@@ -193,7 +193,7 @@ async fn claims(session: &Session, report: &mut Report, kept: &Parts) -> Result<
             }
         }
     };
-    let active = kept.holds.iter().filter(|hold| hold.state == holdfast_domain::HoldState::Active);
+    let active = kept.holds.iter().filter(|hold| hold.is_open());
     active.for_each(|hold| expect(hold.id.to_string(), &hold.lines, false));
     let confirmed =
         kept.bookings.iter().filter(|booking| booking.state == holdfast_domain::BookingState::Confirmed);

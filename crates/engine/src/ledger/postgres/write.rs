@@ -6,12 +6,12 @@
 //! order while holding something later, so nobody waits in a circle.
 
 use futures::future::try_join_all;
-use holdfast_domain::{Hold, HoldState, Moment};
+use holdfast_domain::{BookingId, BookingState, Hold, HoldState, Moment};
 use tokio_postgres::types::Type;
 
 use super::{
     effects::{Chain, ClaimChange, Effects, UnitChange, UnitKey},
-    rows,
+    payments, rows,
     session::{Session, Sql, Trouble},
 };
 use crate::ledger::Answer;
@@ -98,16 +98,20 @@ const DELETE_CLAIMS: Sql = Sql {
 };
 const PUT_HOLDS: Sql = Sql {
     text: "INSERT INTO holdfast.holds AS h
-               (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body)
+               (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body,
+                payments, pinned_until)
            SELECT offer_id, id, holder, state, amount, currency, holdfast.at(expires), extensions,
-                  holdfast.at(ended), booking_id, version, body
+                  holdfast.at(ended), booking_id, version, body, payments, holdfast.at(pinned)
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[],
-                       $8::smallint[], $9::bigint[], $10::text[], $11::bigint[], $12::bytea[])
-                AS t(offer_id, id, holder, state, amount, currency, expires, extensions, ended, booking_id, version, body)
+                       $8::smallint[], $9::bigint[], $10::text[], $11::bigint[], $12::bytea[], $13::smallint[],
+                       $14::bigint[])
+                AS t(offer_id, id, holder, state, amount, currency, expires, extensions, ended, booking_id, version, body,
+                     payments, pinned)
            ON CONFLICT (offer_id, id) DO UPDATE
            SET state = excluded.state, expires_at = excluded.expires_at, extensions = excluded.extensions,
-               ended_at = excluded.ended_at, booking_id = excluded.booking_id, version = excluded.version
-           WHERE h.state = 'active'",
+               ended_at = excluded.ended_at, booking_id = excluded.booking_id, version = excluded.version,
+               payments = excluded.payments, pinned_until = excluded.pinned_until
+           WHERE h.state IN ('active', 'paying')",
     types: &[
         Type::TEXT_ARRAY,
         Type::TEXT_ARRAY,
@@ -121,15 +125,19 @@ const PUT_HOLDS: Sql = Sql {
         Type::TEXT_ARRAY,
         Type::INT8_ARRAY,
         Type::BYTEA_ARRAY,
+        Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
     ],
 };
 const PUT_BOOKING: Sql = Sql {
     text: "INSERT INTO holdfast.bookings AS b
-               (offer_id, id, hold_id, holder, state, amount, currency, created_at, cancelled_at, version, offers, body)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, holdfast.at($8), holdfast.at($9), $10, $11, $12)
+               (offer_id, id, hold_id, holder, state, amount, currency, created_at, cancelled_at, version, offers, body,
+                failed_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, holdfast.at($8), holdfast.at($9), $10, $11, $12, holdfast.at($13))
            ON CONFLICT (offer_id, id) DO UPDATE
-           SET state = excluded.state, cancelled_at = excluded.cancelled_at, version = excluded.version
-           WHERE b.state = 'confirmed'",
+           SET state = excluded.state, cancelled_at = excluded.cancelled_at, version = excluded.version,
+               failed_at = excluded.failed_at
+           WHERE b.state IN ('pending', 'confirmed') OR b.state = excluded.state",
     types: &[
         Type::TEXT,
         Type::TEXT,
@@ -143,13 +151,28 @@ const PUT_BOOKING: Sql = Sql {
         Type::INT8,
         Type::TEXT_ARRAY,
         Type::BYTEA,
+        Type::INT8,
     ],
 };
 const INSERT_ANSWERS: Sql = Sql {
-    text: "INSERT INTO holdfast.answers (key, fingerprint, status, body, at)
-           SELECT key, fingerprint, status, body, holdfast.at($5)
-           FROM unnest($1::bytea[], $2::bytea[], $3::smallint[], $4::bytea[]) AS t(key, fingerprint, status, body)",
-    types: &[Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::INT8],
+    text: "INSERT INTO holdfast.answers (key, fingerprint, status, body, at, booking_id)
+           SELECT key, fingerprint, status, body, holdfast.at($5), booking_id
+           FROM unnest($1::bytea[], $2::bytea[], $3::smallint[], $4::bytea[], $6::text[])
+                AS t(key, fingerprint, status, body, booking_id)",
+    types: &[
+        Type::BYTEA_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::INT2_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::INT8,
+        Type::TEXT_ARRAY,
+    ],
+};
+/// The first words that an open key is given are the ones that count.
+const CLOSE_ANSWER: Sql = Sql {
+    text: "UPDATE holdfast.answers SET status = $2, body = $3, booking_id = NULL
+           WHERE key = $1 AND booking_id IS NOT NULL",
+    types: &[Type::BYTEA, Type::INT2, Type::BYTEA],
 };
 /// Entries of several offers carry their lists as one text each: arrays of arrays would all have to be equally long.
 const INSERT_ENTRIES: Sql = Sql {
@@ -183,11 +206,31 @@ const INSERT_ENTRIES: Sql = Sql {
 pub(super) struct Kept {
     pub(super) key: [u8; 32],
     pub(super) fingerprint: [u8; 32],
-    pub(super) answer: Answer,
+    pub(super) words: Words,
+}
+
+/// What is kept under a key.
+#[derive(Debug, Clone)]
+pub(super) enum Words {
+    Answer(Answer),
+    /// None yet, and the payment that will have them.
+    Open(BookingId),
+    /// Those of a key that was open.
+    Closing(Answer),
+}
+
+impl Words {
+    /// The answer, if there is one, and otherwise what stands in its place.
+    fn columns(&self) -> (i16, &[u8], Option<String>) {
+        match self {
+            Self::Answer(answer) | Self::Closing(answer) => (answer.status as i16, &answer.body, None),
+            Self::Open(booking) => (0, &[], Some(booking.to_string())),
+        }
+    }
 }
 
 /// Somebody else got there first: what this transaction counted on is no longer so.
-fn all(changed: u64, expected: usize, what: &str) -> Result<(), Trouble> {
+pub(super) fn all(changed: u64, expected: usize, what: &str) -> Result<(), Trouble> {
     if changed == expected as u64 { Ok(()) } else { Err(Trouble::lost(what)) }
 }
 
@@ -222,6 +265,7 @@ pub(super) async fn commit(
         change_claims(session, effects, &BOOK_CLAIMS, ClaimChange::Booked),
         holds(session, effects),
         bookings(session, effects),
+        payments::put(session, effects),
         answers(session, kept, now),
         entries(session, effects, chain.id, &linked),
         update_offers(session, effects),
@@ -380,6 +424,8 @@ async fn holds(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     let bookings: Vec<_> = holds.iter().map(|hold| booking_of(hold)).collect();
     let versions: Vec<_> = holds.iter().map(|hold| hold.version.0 as i64).collect();
     let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
+    let payments: Vec<_> = holds.iter().map(|hold| i16::from(hold.payments)).collect();
+    let pinned: Vec<_> = holds.iter().map(|hold| pinned_until(hold).map(Moment::ms)).collect();
     let args: super::session::Args<'_> = &[
         &offers,
         &ids,
@@ -393,13 +439,15 @@ async fn holds(session: &Session, effects: &Effects) -> Result<(), Trouble> {
         &bookings,
         &versions,
         &bodies,
+        &payments,
+        &pinned,
     ];
     all(session.change(&PUT_HOLDS, args).await?, holds.len(), "a hold has already ended")
 }
 
 fn ended_at(effects: &Effects, hold: &Hold) -> Option<Moment> {
     match hold.state {
-        HoldState::Active => None,
+        HoldState::Active | HoldState::Paying { .. } => None,
         HoldState::Released { at } | HoldState::Expired { at } => Some(at),
         HoldState::Booked { booking } => effects.bookings.get(&booking).map(|booking| booking.created_at),
     }
@@ -407,7 +455,14 @@ fn ended_at(effects: &Effects, hold: &Hold) -> Option<Moment> {
 
 fn booking_of(hold: &Hold) -> Option<String> {
     match hold.state {
-        HoldState::Booked { booking } => Some(booking.to_string()),
+        HoldState::Booked { booking } | HoldState::Paying { booking, .. } => Some(booking.to_string()),
+        _ => None,
+    }
+}
+
+const fn pinned_until(hold: &Hold) -> Option<Moment> {
+    match hold.state {
+        HoldState::Paying { pinned_until, .. } => Some(pinned_until),
         _ => None,
     }
 }
@@ -416,9 +471,10 @@ async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     let put = effects.bookings.values().map(|booking| async move {
         let offers = rows::offers_of(&booking.lines);
         let offers: Vec<_> = offers.iter().map(|offer| offer.as_str()).collect();
-        let cancelled = match booking.state {
-            holdfast_domain::BookingState::Confirmed => None,
-            holdfast_domain::BookingState::Cancelled { at } => Some(at.ms()),
+        let (cancelled, failed) = match booking.state {
+            BookingState::Pending | BookingState::Confirmed => (None, None),
+            BookingState::Cancelled { at } => (Some(at.ms()), None),
+            BookingState::Failed { at } => (None, Some(at.ms())),
         };
         let args: super::session::Args<'_> = &[
             &rows::home(&booking.lines).as_str(),
@@ -433,6 +489,7 @@ async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
             &(booking.version.0 as i64),
             &offers,
             &rows::booking_body(booking),
+            &failed,
         ];
         all(session.change(&PUT_BOOKING, args).await?, 1, "a booking is cancelled already")
     });
@@ -440,14 +497,24 @@ async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
 }
 
 async fn answers(session: &Session, kept: &[Kept], now: Moment) -> Result<(), Trouble> {
-    if kept.is_empty() {
-        return Ok(());
+    let (closing, new): (Vec<&Kept>, Vec<&Kept>) =
+        kept.iter().partition(|kept| matches!(kept.words, Words::Closing(_)));
+    if !new.is_empty() {
+        let keys: Vec<&[u8]> = new.iter().map(|kept| &kept.key[..]).collect();
+        let fingerprints: Vec<&[u8]> = new.iter().map(|kept| &kept.fingerprint[..]).collect();
+        let statuses: Vec<_> = new.iter().map(|kept| kept.words.columns().0).collect();
+        let bodies: Vec<&[u8]> = new.iter().map(|kept| kept.words.columns().1).collect();
+        let bookings: Vec<_> = new.iter().map(|kept| kept.words.columns().2).collect();
+        let args: super::session::Args<'_> =
+            &[&keys, &fingerprints, &statuses, &bodies, &now.ms(), &bookings];
+        session.change(&INSERT_ANSWERS, args).await?;
     }
-    let keys: Vec<&[u8]> = kept.iter().map(|kept| &kept.key[..]).collect();
-    let fingerprints: Vec<&[u8]> = kept.iter().map(|kept| &kept.fingerprint[..]).collect();
-    let statuses: Vec<_> = kept.iter().map(|kept| kept.answer.status as i16).collect();
-    let bodies: Vec<&[u8]> = kept.iter().map(|kept| &kept.answer.body[..]).collect();
-    session.change(&INSERT_ANSWERS, &[&keys, &fingerprints, &statuses, &bodies, &now.ms()]).await.map(drop)
+    for kept in closing {
+        let (status, body, _) = kept.words.columns();
+        let closed = session.change(&CLOSE_ANSWER, &[&&kept.key[..], &status, &body]).await?;
+        all(closed, 1, "somebody else gave the key its words")?;
+    }
+    Ok(())
 }
 
 async fn entries(session: &Session, effects: &Effects, chain: i64, linked: &Linked) -> Result<(), Trouble> {

@@ -4,6 +4,7 @@
 //! behind. They are never read to decide anything and can be rebuilt from the journal. A slice's commit is not
 //! flushed by itself: whatever a crash loses of it is projected again.
 
+mod payments;
 mod rows;
 
 use holdfast_domain::{Moment, State};

@@ -5,6 +5,7 @@ use holdfast_domain::{
 };
 use rusqlite::{Connection, OptionalExtension};
 
+use super::payments;
 use crate::ledger::{
     about::{About, about},
     embedded::journal::Hash,
@@ -29,21 +30,35 @@ pub(super) fn show(to: &Connection, state: &State, entry: &Entry, hash: Hash) ->
         Event::HoldReleased { .. } => end_hold(to, hold_seq, "released", at_ms)?,
         Event::HoldExpired { .. } => end_hold(to, hold_seq, "expired", at_ms)?,
         Event::BookingConfirmed { booking, hold } => {
-            end_hold(to, hold_seq, "booked", at_ms)?;
-            if let (Some(hold_seq), Some(hold)) = (hold_seq, state.hold(*hold, Moment::MIN)) {
-                insert_booking(to, seq, at_ms, &booking.to_string(), hold, hold_seq)?;
+            // Whether a booking is paid for never changes, so the state may be ahead of this entry.
+            let paid = state.booking(*booking).filter(|booking| booking.payment.is_some());
+            end_hold(to, hold_seq, "booked", paid.map_or(at_ms, |booking| booking.created_at.ms()))?;
+            match (paid, hold_seq, state.hold(*hold, Moment::MIN)) {
+                (Some(_), ..) => payments::confirm(to, seq, *booking)?,
+                (None, Some(hold_seq), Some(hold)) => {
+                    insert_booking(to, seq, at_ms, &booking.to_string(), "confirmed", hold, hold_seq)?;
+                }
+                _ => {}
             }
         }
         Event::BookingCancelled { booking } => {
             let sql = "UPDATE bookings SET state = 'cancelled', cancelled_seq = ?2, cancelled_ms = ?3 WHERE id = ?1";
             execute(to, sql, (booking.to_string(), seq, at_ms))?;
+            payments::cancel(to, *booking, hold_seq, at_ms)?;
         }
+        Event::PaymentBegun(begun) => {
+            if let (Some(hold_seq), Some(hold)) = (hold_seq, state.hold(begun.hold, Moment::MIN)) {
+                insert_booking(to, seq, at_ms, &begun.booking.to_string(), "pending", hold, hold_seq)?;
+            }
+            payments::begin(to, seq, hold_seq, begun)?;
+        }
+        Event::Payment { booking, event } => payments::follow(to, seq, at_ms, *booking, hold_seq, event)?,
         Event::HoldPlaced(_) | Event::UnitsBlocked { .. } | Event::UnitsUnblocked { .. } => {}
     }
     insert_entry(to, entry, &about, hold_seq, hash)
 }
 
-fn execute(to: &Connection, sql: &str, with: impl rusqlite::Params) -> rusqlite::Result<()> {
+pub(super) fn execute(to: &Connection, sql: &str, with: impl rusqlite::Params) -> rusqlite::Result<()> {
     to.prepare_cached(sql)?.execute(with).map(drop)
 }
 
@@ -53,7 +68,10 @@ fn hold_seq(from: &Connection, id: HoldId) -> rusqlite::Result<Option<u64>> {
 }
 
 fn end_hold(to: &Connection, hold_seq: Option<u64>, ended: &str, at_ms: i64) -> rusqlite::Result<()> {
-    execute(to, "UPDATE holds SET state = ?2, ended_ms = ?3 WHERE seq = ?1", (hold_seq, ended, at_ms))
+    let sql = "UPDATE holds SET state = ?2, ended_ms = ?3, paying = NULL, pinned_ms = NULL,
+                   expires_ms = iif(?2 = 'expired', ifnull(pinned_ms, expires_ms), expires_ms)
+               WHERE seq = ?1";
+    execute(to, sql, (hold_seq, ended, at_ms))
 }
 
 fn insert_offer(to: &Connection, seq: u64, at_ms: i64, offer: &Offer) -> rusqlite::Result<()> {
@@ -152,19 +170,21 @@ fn insert_booking(
     seq: u64,
     at_ms: i64,
     id: &str,
+    state: &str,
     hold: &Hold,
     hold_seq: u64,
 ) -> rusqlite::Result<()> {
     execute(
         to,
         "INSERT INTO bookings (seq, id, hold, hold_seq, holder, state, amount, currency, created_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, 'confirmed', ?6, ?7, ?8)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         (
             seq,
             id,
             hold.id.to_string(),
             hold_seq,
             hold.holder.as_str(),
+            state,
             hold.amount.minor(),
             hold.currency.code(),
             at_ms,

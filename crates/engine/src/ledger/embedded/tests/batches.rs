@@ -68,6 +68,7 @@ fn code(answer: &mut Answer) -> &'static str {
         Reply::Done(_) => "done",
         Reply::Refused(refusal) => refusal.code(),
         Reply::Replayed(_) => "replayed",
+        Reply::Open { .. } => "open",
         Reply::KeyReused => "key_reused",
     }
 }

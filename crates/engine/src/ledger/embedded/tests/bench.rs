@@ -77,7 +77,7 @@ impl Bench {
 #[expect(clippy::disallowed_methods, reason = "a deadline lies on the monotonic clock")]
 pub(super) fn request(command: Command, key: Option<IdempotencyKey>) -> Request {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    Request { command, actor: Actor::Key("test".into()), key, deadline }
+    Request { command, actor: Actor::Key("test".into()), key, wording: None, deadline }
 }
 
 pub(super) fn key(name: &str, body: u8) -> IdempotencyKey {

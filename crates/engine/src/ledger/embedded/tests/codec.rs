@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use holdfast_domain::{
     Actor, Amendment, Booking, BookingId, BookingState, Currency, Entry, Event, Hold, HoldId, HoldState,
-    HolderId, InventoryDef, Line, Moment, Money, Offer, OfferDef, OfferId, Parts, Placed, Relaxed, StockLine,
+    HolderId, IntentId, InventoryDef, Line, Moment, Money, Offer, OfferDef, OfferId, Parts, Payment,
+    PaymentBegun, PaymentEvent, PaymentMethod, PaymentState, Placed, Provider, Reason, Relaxed, StockLine,
     Version,
     schedule::{CalendarDef, HoursDef, Service},
     seat_plan::{RowDef, SectionDef},
@@ -174,7 +175,70 @@ fn event() -> impl Strategy<Value = Event> {
         hold_id().prop_map(|hold| Event::HoldExpired { hold }),
         (booking_id(), hold_id()).prop_map(|(booking, hold)| Event::BookingConfirmed { booking, hold }),
         booking_id().prop_map(|booking| Event::BookingCancelled { booking }),
+        begun().prop_map(|begun| Event::PaymentBegun(begun.into())),
+        (booking_id(), payment_event()).prop_map(|(booking, event)| Event::Payment { booking, event }),
     ]
+}
+
+fn begun() -> impl Strategy<Value = PaymentBegun> {
+    (booking_id(), hold_id(), option::of(method()), moment(), moment(), moment()).prop_map(
+        |(booking, hold, method, expires_at, pinned_until, due_at)| PaymentBegun {
+            booking,
+            hold,
+            method,
+            expires_at,
+            pinned_until,
+            due_at,
+        },
+    )
+}
+
+fn method() -> impl Strategy<Value = PaymentMethod> {
+    "[!-~]{1,30}".prop_map(|name| PaymentMethod::new(&name).unwrap())
+}
+
+fn intent() -> impl Strategy<Value = IntentId> {
+    "[!-~]{1,30}".prop_map(|name| IntentId::new(&name).unwrap())
+}
+
+fn reason() -> impl Strategy<Value = Reason> {
+    any::<String>().prop_map(|text| Reason::new(&text))
+}
+
+fn payment_state() -> impl Strategy<Value = PaymentState> {
+    select(&PaymentState::ALL[..])
+}
+
+fn payment_event() -> impl Strategy<Value = PaymentEvent> {
+    prop_oneof![
+        (intent(), moment()).prop_map(|(intent, due_at)| PaymentEvent::IntentNoted { intent, due_at }),
+        (payment_state(), moment()).prop_map(|(to, due_at)| PaymentEvent::Moved { to, due_at }),
+        moment().prop_map(|due_at| PaymentEvent::Deferred { due_at }),
+        money().prop_map(|amount| PaymentEvent::Captured { amount }),
+        reason().prop_map(|why| PaymentEvent::Failed { why }),
+        reason().prop_map(|why| PaymentEvent::BookingFailed { why }),
+        Just(PaymentEvent::Retaken),
+        moment().prop_map(|due_at| PaymentEvent::RefundBegun { due_at }),
+        Just(PaymentEvent::Refunded),
+        (money(), reason()).prop_map(|(captured, why)| PaymentEvent::Parked { captured, why }),
+    ]
+}
+
+fn payment() -> impl Strategy<Value = Payment> {
+    let names = (option::of(method()), option::of(intent()), option::of(reason()));
+    (payment_state(), names, any::<u32>(), option::of(moment()), money(), money()).prop_map(
+        |(state, (method, intent, why), attempts, due_at, captured, refunded)| Payment {
+            provider: Provider::Stripe,
+            state,
+            method,
+            intent,
+            attempts,
+            due_at,
+            captured,
+            refunded,
+            why,
+        },
+    )
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
@@ -192,26 +256,36 @@ fn hold() -> impl Strategy<Value = Hold> {
         booking_id().prop_map(|booking| HoldState::Booked { booking }),
         moment().prop_map(|at| HoldState::Released { at }),
         moment().prop_map(|at| HoldState::Expired { at }),
+        (booking_id(), moment())
+            .prop_map(|(booking, pinned_until)| HoldState::Paying { booking, pinned_until }),
     ];
-    (placed(), state, any::<u8>(), any::<u64>()).prop_map(|(placed, state, extensions, version)| Hold {
-        id: placed.hold,
-        holder: placed.holder,
-        state,
-        lines: placed.lines,
-        amount: placed.amount,
-        currency: placed.currency,
-        expires_at: placed.expires_at,
-        extensions,
-        relaxed: placed.relaxed,
-        version: Version(version),
-    })
+    (placed(), state, any::<(u8, u8)>(), any::<u64>()).prop_map(
+        |(placed, state, (extensions, payments), version)| Hold {
+            id: placed.hold,
+            holder: placed.holder,
+            state,
+            lines: placed.lines,
+            amount: placed.amount,
+            currency: placed.currency,
+            expires_at: placed.expires_at,
+            extensions,
+            payments,
+            relaxed: placed.relaxed,
+            version: Version(version),
+        },
+    )
 }
 
 fn booking() -> impl Strategy<Value = Booking> {
-    let state = option::of(moment())
-        .prop_map(|at| at.map_or(BookingState::Confirmed, |at| BookingState::Cancelled { at }));
-    (booking_id(), placed(), state, moment(), any::<u64>()).prop_map(
-        |(id, placed, state, created_at, version)| Booking {
+    let state = prop_oneof![
+        Just(BookingState::Pending),
+        Just(BookingState::Confirmed),
+        moment().prop_map(|at| BookingState::Cancelled { at }),
+        moment().prop_map(|at| BookingState::Failed { at }),
+    ];
+    let payment = option::of(payment().prop_map(Box::new));
+    (booking_id(), placed(), state, payment, moment(), any::<u64>()).prop_map(
+        |(id, placed, state, payment, created_at, version)| Booking {
             id,
             hold: placed.hold,
             holder: placed.holder,
@@ -219,6 +293,7 @@ fn booking() -> impl Strategy<Value = Booking> {
             lines: placed.lines,
             amount: placed.amount,
             currency: placed.currency,
+            payment,
             created_at,
             version: Version(version),
         },

@@ -13,7 +13,7 @@ use std::{
     path::Path,
 };
 
-use holdfast_domain::{HoldState, Moment, State, apply, invariants};
+use holdfast_domain::{Moment, State, apply, invariants};
 use rusqlite::Connection;
 
 use super::{
@@ -181,7 +181,7 @@ impl<'a> Check<'a> {
         }
         let same = |hold: &&holdfast_domain::Hold| self.state.hold(hold.id, Moment::MIN) == Some(hold);
         let missing = |hold: &&holdfast_domain::Hold| {
-            hold.state == HoldState::Active && books.state.hold(hold.id, Moment::MIN).is_none()
+            hold.is_open() && books.state.hold(hold.id, Moment::MIN).is_none()
         };
         let differing = kept.holds.iter().filter(|hold| !same(hold)).count();
         let missing = folded.holds.iter().filter(missing).count();
@@ -213,7 +213,7 @@ impl<'a> Check<'a> {
                     format_args!("key {:?} speaks of entry {}, which is not there", kept.key, kept.seq),
                 );
             }
-            if !keys.insert((kept.scope.clone(), kept.key.clone())) {
+            if !kept.is_open() && !keys.insert((kept.scope.clone(), kept.key.clone())) {
                 report.breaks("I6", format_args!("key {:?} has two answers", kept.key));
             }
         })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use holdfast_domain::{
-    Booking, BookingState, Entry, Hold, HoldId, HoldState, Line, Moment, OfferState, State,
+    Booking, BookingState, Entry, Hold, HoldId, HoldState, Line, Moment, OfferState, Payment, State,
 };
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
@@ -60,16 +60,20 @@ pub(super) fn check_all(from: &Connection, state: &State, report: &mut Report) {
     compare(from, "holds", HOLDS, holds.collect(), report);
     let bookings = state.bookings().map(|booking| (booking.id.to_string(), booking_row(booking)));
     compare(from, "bookings", BOOKINGS, bookings.collect(), report);
+    let payments = state.bookings().filter_map(|booking| {
+        booking.payment.as_ref().map(|payment| (booking.id.to_string(), payment_row(payment)))
+    });
+    compare(from, "payments", PAYMENTS, payments.collect(), report);
     let lines = state.holds().flat_map(|hold| lines_of(state, hold.id, &hold.lines));
     compare(from, "hold_lines", LINES, lines.collect(), report);
 }
 
 const OFFERS: &str = "SELECT id, name, kind, currency, hold_ttl_s, limit_per_holder, created_ms, opens_ms, closes_ms FROM offers";
-const HOLDS: &str =
-    "SELECT id, holder, state, amount, currency, extensions, expires_ms, ended_ms, NULL FROM holds";
+const HOLDS: &str = "SELECT id, holder, state, amount, currency, extensions, expires_ms, ended_ms, payments, paying, pinned_ms FROM holds";
 const BOOKINGS: &str =
-    "SELECT id, hold, holder, state, amount, currency, created_ms, cancelled_ms, NULL FROM bookings";
-const LINES: &str = "SELECT holds.id || '/' || n, offer, unit, qty, price, service, NULL, NULL, NULL
+    "SELECT id, hold, holder, state, amount, currency, created_ms, cancelled_ms, failed_ms FROM bookings";
+const PAYMENTS: &str = "SELECT booking, provider, state, method, intent, attempts, due_ms, captured, refunded, why FROM payments";
+const LINES: &str = "SELECT holds.id || '/' || n, offer, unit, qty, price, service
                      FROM hold_lines JOIN holds ON holds.seq = hold_lines.hold_seq";
 
 /// Compares a table, row by row and by its first column, with what it should show.
@@ -82,7 +86,8 @@ fn compare(
 ) {
     let each = |row: &Row<'_>| {
         let id: String = row.get(0)?;
-        let shown: Cells = (1..9).map(|at| row.get(at)).collect::<Result<_, _>>()?;
+        let columns = row.as_ref().column_count();
+        let shown: Cells = (1..columns).map(|at| row.get(at)).collect::<Result<_, _>>()?;
         match expected.remove(&id) {
             Some(row) if row == shown => {}
             Some(_) => report.breaks("tables", format_args!("{table}: {id} differs from the journal")),
@@ -117,9 +122,14 @@ fn offer_row(at: &OfferState) -> Cells {
 fn hold_row(state: &State, hold: &Hold) -> Cells {
     let (name, ended_at) = match hold.state {
         HoldState::Active => ("active", None),
+        HoldState::Paying { .. } => ("paying", None),
         HoldState::Released { at } => ("released", Some(at)),
         HoldState::Expired { at } => ("expired", Some(at)),
         HoldState::Booked { booking } => ("booked", state.booking(booking).map(|booking| booking.created_at)),
+    };
+    let paying = match hold.state {
+        HoldState::Paying { booking, pinned_until } => Some((booking.to_string(), pinned_until.ms())),
+        _ => None,
     };
     row![
         hold.holder.as_str().to_owned(),
@@ -129,14 +139,17 @@ fn hold_row(state: &State, hold: &Hold) -> Cells {
         i64::from(hold.extensions),
         hold.expires_at.ms(),
         ended_at.map(Moment::ms),
-        Value::Null,
+        i64::from(hold.payments),
+        paying.as_ref().map(|(booking, _)| booking.clone()),
+        paying.map(|(_, pinned)| pinned),
     ]
 }
 
 fn booking_row(booking: &Booking) -> Cells {
-    let cancelled_at = match booking.state {
-        BookingState::Confirmed => None,
-        BookingState::Cancelled { at } => Some(at.ms()),
+    let (cancelled_at, failed_at) = match booking.state {
+        BookingState::Pending | BookingState::Confirmed => (None, None),
+        BookingState::Cancelled { at } => (Some(at.ms()), None),
+        BookingState::Failed { at } => (None, Some(at.ms())),
     };
     row![
         booking.hold.to_string(),
@@ -146,7 +159,21 @@ fn booking_row(booking: &Booking) -> Cells {
         booking.currency.code().to_owned(),
         booking.created_at.ms(),
         cancelled_at,
-        Value::Null,
+        failed_at,
+    ]
+}
+
+fn payment_row(payment: &Payment) -> Cells {
+    row![
+        payment.provider.as_str().to_owned(),
+        payment.state.as_str().to_owned(),
+        payment.method.as_ref().map(|method| method.as_str().to_owned()),
+        payment.intent.as_ref().map(|intent| intent.as_str().to_owned()),
+        payment.attempts,
+        payment.due_at.map(Moment::ms),
+        payment.captured.minor() as i64,
+        payment.refunded.minor() as i64,
+        payment.why.as_ref().map(|why| why.as_str().to_owned()),
     ]
 }
 
@@ -159,9 +186,6 @@ fn lines_of(state: &State, hold: HoldId, lines: &[Line]) -> Vec<(String, Cells)>
             line.qty,
             line.price.minor() as i64,
             service_of(offer, line).map(str::to_owned),
-            Value::Null,
-            Value::Null,
-            Value::Null,
         ];
         Some((format!("{hold}/{n}"), cells))
     };

@@ -37,14 +37,14 @@ use super::{
     replica::Replica,
     rows,
     session::{Session, Sql, Trouble},
-    write::{self, Done, Kept},
+    write::{self, Done, Kept, Words},
 };
 use crate::{
     ledger::{
         BookingView, HoldView, LedgerError, Outcome, Reply, Request,
         changes::Touched,
         embedded::{instant_now, lanes::is_urgent},
-        views::{offers_of, outcome},
+        views::{of_booking, offers_of, outcome},
     },
     strategy::Claiming,
 };
@@ -87,7 +87,14 @@ pub(super) const fn is_by_unit(command: &Command) -> bool {
         | Command::AmendOffer { .. }
         | Command::Block { .. }
         | Command::Unblock { .. }
-        | Command::Tidy { .. } => false,
+        | Command::Tidy { .. }
+        // Whoever drives a payment may have to take units again that others claim one by one.
+        | Command::BeginPayment { .. }
+        | Command::NoteIntent { .. }
+        | Command::SettlePayment { .. }
+        | Command::NoteRefund { .. }
+        | Command::DeferPayment { .. }
+        | Command::ResolvePayment { .. } => false,
     }
 }
 
@@ -324,7 +331,7 @@ async fn commit(
     let keep = |key: &crate::ledger::IdempotencyKey| Kept {
         key: digest(key),
         fingerprint: key.fingerprint,
-        answer: (books.render)(&outcome),
+        words: Words::Answer(request.render(&books.render)(&outcome)),
     };
     let kept: Vec<Kept> = request.key.iter().map(keep).collect();
     let chain = write::commit(&mut session, &effects, &kept, books.chains.take(), now, done).await?;
@@ -363,11 +370,7 @@ fn told(
     match subject {
         Subject::Booking(id) => {
             let view = BookingView { booking: effects.bookings[id].clone(), offers, at };
-            if let Command::Cancel { .. } = command {
-                Outcome::Cancelled(view)
-            } else {
-                Outcome::Confirmed(view)
-            }
+            of_booking(command, view, effects.entries.len())
         }
         Subject::Hold(id) => {
             let hold = HoldView { hold: effects.holds[id].clone(), offers, at };
