@@ -12,6 +12,7 @@ cargo xtask <command>
   setup     only set up what the tests need
   test      set up what the tests need, then run all of them
   soak      the proofs at full size: 100,000 random sequences, 1,000 kills (about 15 minutes)
+  stripe    only Stripe's own library for Node against the simulator
   api       only the schema-driven test of the HTTP API
   bench     the speed figures, from a release build (arguments are passed on)
 ";
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Some("setup") => setup::tools(),
         Some("test") => steps::test(),
         Some("soak") => steps::soak(),
+        Some("stripe") => setup::tools().and_then(|()| steps::stripe()),
         Some("api") => steps::api(),
         Some("bench") => steps::bench(&rest),
         Some("help" | "--help" | "-h") | None => {

@@ -57,10 +57,20 @@ const TOOLS: &[Tool] = &[
         why: "stands between the tests and PostgreSQL at least once",
         service: Some("pgbouncer"),
     },
+    Tool {
+        program: "node",
+        package: "nodejs",
+        why: "runs Stripe's own library against the simulator",
+        service: None,
+    },
+    Tool { program: "npm", package: "npm", why: "fetches Stripe's own library", service: None },
 ];
 
 /// Pinned, so that a run today and a run next year ask the same questions.
 const SCHEMATHESIS: &str = "schemathesis==4.*";
+
+/// Stripe's library for Node, of the major version that the test was written against.
+const STRIPE_FOR_NODE: &str = "stripe@23";
 
 /// Installs the tools that are missing.
 pub(crate) fn tools() -> Result<()> {
@@ -140,6 +150,23 @@ pub(crate) fn schemathesis() -> Result<PathBuf> {
         pip.args(["install", "--quiet", "--disable-pip-version-check", SCHEMATHESIS]),
     )?;
     Ok(program)
+}
+
+/// Stripe's library for Node, in a folder of its own below `target/`.
+pub(crate) fn stripe_for_node() -> Result<PathBuf> {
+    let home = target().join("tools/stripe-node");
+    if home.join("node_modules/stripe/package.json").exists() {
+        return Ok(home);
+    }
+    std::fs::create_dir_all(&home)?;
+    let mut npm = Command::new("npm");
+    run(
+        "installing Stripe's library for Node",
+        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+            .arg(&home)
+            .arg(STRIPE_FOR_NODE),
+    )?;
+    Ok(home)
 }
 
 fn install(packages: &[&str]) -> Result<()> {

@@ -13,7 +13,18 @@ use crate::setup;
 pub(crate) fn test() -> Result<()> {
     setup::tools()?;
     run("tests", cargo(&["test", "--workspace"]))?;
+    stripe()?;
     api()
+}
+
+/// Code that nobody here wrote must take the simulator for Stripe.
+pub(crate) fn stripe() -> Result<()> {
+    let library = setup::stripe_for_node()?;
+    run("simulator for Stripe's library", &mut cargo(&["build", "--package", "holdfast"]))?;
+    let test = root().join("crates/stripe-simulator/tests/sdk.mjs");
+    let command = &mut Command::new("node");
+    command.arg(test).arg(library).arg(target().join("debug/holdfast"));
+    run("Stripe's library for Node against the simulator", command)
 }
 
 /// The proofs at the size their claims are made at.

@@ -50,8 +50,18 @@ fn dependencies_point_one_way() {
         ("server", &["holdfast-domain", "holdfast-engine"]),
         ("lab", &[]),
         ("rigs", &[]),
+        ("stripe-simulator", &[]),
         ("conformance", &["holdfast-domain", "holdfast-engine", "holdfast-lab", "holdfast-rigs"]),
-        ("holdfast", &["holdfast-domain", "holdfast-engine", "holdfast-rigs", "holdfast-server"]),
+        (
+            "holdfast",
+            &[
+                "holdfast-domain",
+                "holdfast-engine",
+                "holdfast-rigs",
+                "holdfast-server",
+                "holdfast-stripe-simulator",
+            ],
+        ),
     ]);
     for folder in fs::read_dir(root().join("crates")).unwrap() {
         let name = folder.unwrap().file_name().into_string().unwrap();

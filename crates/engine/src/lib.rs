@@ -13,5 +13,6 @@ pub mod gate;
 pub mod ledger;
 pub mod mint;
 pub mod outbox;
+pub mod payments;
 pub mod pipeline;
 pub mod strategy;

@@ -26,6 +26,7 @@ mod serve;
 mod server_args;
 mod settings;
 mod stop;
+mod stripe_simulator;
 mod term;
 mod verify;
 
@@ -59,6 +60,7 @@ enum Command {
     Export(export::ExportArgs),
     Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
+    StripeSimulator(stripe_simulator::SimulatorArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -76,6 +78,7 @@ impl Command {
             Self::Export(args) => export::run(args),
             Self::Doctor(args) => doctor::run(args),
             Self::Config(args) => config::run(args),
+            Self::StripeSimulator(args) => stripe_simulator::run(args),
             Self::Completions(args) => completions::run(args),
         }
     }
@@ -90,6 +93,7 @@ impl Command {
             Self::Import(args) => args.json,
             Self::Doctor(args) => args.json,
             Self::Config(args) => args.json,
+            Self::StripeSimulator(args) => args.json,
             Self::Demo(_) | Self::Serve(_) | Self::Bench(_) | Self::Export(_) | Self::Completions(_) => false,
         }
     }

@@ -12,6 +12,7 @@ const COMMANDS: &[&str] = &[
     "export",
     "doctor",
     "config",
+    "stripe-simulator",
     "completions",
 ];
 
