@@ -6,5 +6,6 @@ mod locks;
 mod random;
 mod rates;
 mod rebuild;
+mod sharing;
 mod shop;
 mod topologies;

@@ -11,6 +11,7 @@ use holdfast_domain::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::Claim;
 use crate::ledger::Ledger;
 
 /// The most units a gate looks at in one request; larger ones are few, and the ledger's.
@@ -92,6 +93,17 @@ impl Wish {
             wish.parts.iter_mut().for_each(|part| part.lines.clear());
         }
         Some(wish)
+    }
+
+    /// What is wanted of one part, as the claim that it would be.
+    pub(crate) fn claim(&self, part: &Part) -> Claim {
+        Claim {
+            hold: self.hold,
+            holder: self.holder.clone(),
+            units: part.units().collect(),
+            stake: part.stake,
+            until: None,
+        }
     }
 
     fn part(&mut self, offer: &Arc<Offer>) -> &mut Part {

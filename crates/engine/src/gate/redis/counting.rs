@@ -1,10 +1,10 @@
 //! The gates that count: `lua`, `decr` and `bitmap`. They share the slate and this walk; each has its own judge.
 //!
 //! ```text
-//! ask ─► wish ─► judge, one script an offer ─┬─ pass: noted on the slate, so that others wait a moment
-//!                                            ├─ wait: others are on their way with it; asked again, then passed
-//!                                            ├─ full ─► key answered before? ─► refusal, or now and then a check
-//!                                            └─ anything else: aside, the ledger is asked
+//! ask ─► wish ─► judge, one trip an offer ─┬─ pass: noted on the slate, so that others wait a moment
+//!                                          ├─ wait: others are on their way with it; asked again, then passed
+//!                                          ├─ full ─► key answered before? ─► refusal, or now and then a check
+//!                                          └─ anything else: aside, the ledger is asked
 //! settle ─► what was committed is chalked up, what has ended is wiped out
 //! ```
 //! A no leans on committed claims only. Whatever goes wrong on the way in is a pass; whatever goes wrong on the way out
@@ -20,9 +20,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use holdfast_domain::{
-    BookingState, Command, HoldId, HolderId, Kind, Line, Moment, OfferId, Refusal, UnitState,
-};
+use holdfast_domain::{BookingState, Command, HoldId, HolderId, Kind, Line, Moment, OfferId, Refusal};
 use redis::Script;
 use tokio::time::Instant;
 
@@ -32,14 +30,14 @@ use super::{
     rebuild::{Rebuilds, Why},
     server::{Aside, Server},
     settings::Settings,
-    slate::{Question, Slate},
+    slate::Slate,
+    trips::{Answer, Route, Trips},
 };
 use crate::{
-    clock::Clock,
     gate::{
         Claim, Gate, GateBooks, Note, Pass, Verdict,
         wish::{Part, Wish, Wishes},
-        wording::{FullUnit, Hindrance, Wording},
+        wording::Wording,
     },
     ledger::{LedgerError, Outcome, Reply, Request},
     mint,
@@ -56,14 +54,13 @@ pub(super) struct Judge {
 
 #[derive(Debug)]
 pub(super) struct Counting {
-    judge: Script,
     covers: fn(Kind) -> bool,
     with_bits: bool,
+    trips: Arc<Trips>,
     server: Arc<Server>,
     epochs: Arc<Epochs>,
     rebuilds: Arc<Rebuilds>,
     books: Arc<dyn GateBooks>,
-    clock: Arc<dyn Clock>,
     wishes: Wishes,
     wording: Wording,
     settings: Settings,
@@ -88,14 +85,6 @@ enum Judged {
     Refuse(Refusal),
 }
 
-/// One script's answer.
-enum Answer {
-    Pass,
-    Unjudged,
-    Wait,
-    Hindered(Hindrance),
-}
-
 impl Counting {
     pub(super) fn open(judge: &Judge, server: Arc<Server>, settings: Settings, parts: Parts) -> Self {
         let Parts { ledger, books, clock } = parts;
@@ -107,17 +96,26 @@ impl Counting {
             settings.clone(),
             judge.with_bits,
         );
-        Self {
+        let rebuilds = Arc::new(rebuilds);
+        let trips = Trips::new(Route {
             judge: Script::new(judge.script),
+            with_bits: judge.with_bits,
+            server: Arc::clone(&server),
+            epochs: Arc::clone(&epochs),
+            rebuilds: Arc::clone(&rebuilds),
+            clock: Arc::clone(&clock),
+            settings: settings.clone(),
+        });
+        Self {
             covers: judge.covers,
             with_bits: judge.with_bits,
+            trips: Arc::new(trips),
             server,
             epochs,
-            rebuilds: Arc::new(rebuilds),
+            rebuilds,
             books,
             wishes: Wishes::new(Arc::clone(&ledger), settings.offer_believed),
-            wording: Wording::new(ledger, Arc::clone(&clock)),
-            clock,
+            wording: Wording::new(ledger, clock),
             settings,
             refusals: AtomicU64::new(0),
         }
@@ -166,28 +164,15 @@ impl Counting {
     }
 
     async fn ask_judges(&self, wish: &Wish) -> Result<Vec<Answer>, Aside> {
-        let mark = self.epochs.mark(&self.server)?;
-        let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
-        let question = Question { judge: &self.judge, mark: &mark, now, pass_live: self.settings.pass_live };
-        let asked = wish.parts.iter().map(|part| self.ask_judge(question, wish, part));
+        let asked = wish.parts.iter().map(|part| self.ask_judge(wish, part));
         join_all(asked).await.into_iter().collect()
     }
 
-    async fn ask_judge(&self, question: Question<'_>, wish: &Wish, part: &Part) -> Result<Answer, Aside> {
+    async fn ask_judge(&self, wish: &Wish, part: &Part) -> Result<Answer, Aside> {
         if !(self.covers)(part.offer.kind()) {
             return Ok(Answer::Unjudged);
         }
-        let said = self.slate(part.id()).ask(question, wish, part).await?;
-        match Answer::read(&said) {
-            Some(answer) => {
-                self.rebuilds.used(part.id());
-                Ok(answer)
-            }
-            None => {
-                self.rebuilds.want(part.id(), Why::Unready);
-                Err(Aside::Unready)
-            }
-        }
+        self.trips.ask(part.id(), wish.claim(part)).await
     }
 
     async fn give_back(&self, hold: HoldId, noted: &[&Part]) {
@@ -196,7 +181,7 @@ impl Counting {
 
     /// A pass that cannot be given back runs out by itself, and refuses nobody until then.
     async fn drop_pass(&self, offer: &OfferId, hold: HoldId) {
-        let _ = self.slate(offer).give_back(hold).await;
+        let _ = self.slate(offer).give_back(&[hold]).await;
     }
 
     /// Whether the ledger may have an answer to this request's key already, which a refusal would hide.
@@ -319,42 +304,6 @@ pub(super) fn count(verdict: &'static str) {
 pub(super) fn jitter(least: Duration, most: Duration) -> Duration {
     let span = most.saturating_sub(least).as_micros().max(1);
     least + Duration::from_micros((mint::random_bits() % span) as u64)
-}
-
-impl Answer {
-    /// The numbers of `slate.lua`; `None` when the slate is not to be believed.
-    fn read(said: &[i64]) -> Option<Self> {
-        match *said {
-            [0] => Some(Self::Pass),
-            [1] => Some(Self::Unjudged),
-            [2] => Some(Self::Wait),
-            [4, limit, used] => {
-                Some(Self::Hindered(Hindrance::Limit { limit: limit as u32, used: used as u64 }))
-            }
-            [5, ref full @ ..] => {
-                let unit =
-                    |at: &[i64]| FullUnit { unit: at[0] as u32, blocked: at[1] == 1, state: state(at[2]) };
-                Some(Self::Hindered(Hindrance::Full(full.chunks_exact(3).map(unit).collect())))
-            }
-            _ => None,
-        }
-    }
-
-    fn hindrance(self) -> Option<Hindrance> {
-        match self {
-            Self::Hindered(hindrance) => Some(hindrance),
-            _ => None,
-        }
-    }
-}
-
-const fn state(number: i64) -> UnitState {
-    match number {
-        0 => UnitState::Available,
-        1 => UnitState::Held,
-        2 => UnitState::Booked,
-        _ => UnitState::Blocked,
-    }
 }
 
 /// What a commit means for one offer's slate.

@@ -1,30 +1,30 @@
 -- The `decr` judge: counted stock and nothing else.
--- ARGV: as for `lua`.
+-- ARGV: see `ask.lua`.
 -- Rule: take first, look after, and put back what was too much, all by the claim's id. What is on its way counts as
 -- taken; it makes others wait, and only what is committed refuses them.
 
-local now = tonumber(ARGV[3])
-local ready, limit, cap = trusted(ARGV[2], now)
-if ready ~= PASS then return { ready } end
+local ready, limit, cap = trusted(ARGV[2], tonumber(ARGV[3]))
 
-local hold, claim = claim_at(5)
-note_pass(hold, claim, tonumber(ARGV[4]))
-local full, wait, own = { FULL }, false, false
-for i = 1, #claim.units, 2 do
-  local unit, qty = claim.units[i], claim.units[i + 1]
-  local held, booked, on_the_way, blocked, room = unit_at(unit, cap)
-  if room - held - booked - on_the_way < 0 or blocked then
-    wait = true
-    own = own or redis.call('HEXISTS', slate, 'o:' .. unit .. ':' .. claim.holder) == 1
-    if blocked or held + booked + qty > room then
-      full[#full + 1] = unit
-      full[#full + 1] = blocked and 1 or 0
-      full[#full + 1] = state_of(held, booked, blocked, room)
+local function judge(hold, claim)
+  if ready ~= PASS then return { ready } end
+  note_pass(hold, claim, tonumber(ARGV[4]))
+  local full, wait, own = { FULL }, false, false
+  for i = 1, #claim.units, 2 do
+    local unit, qty = claim.units[i], claim.units[i + 1]
+    local held, booked, on_the_way, blocked, room = unit_at(unit, cap)
+    if room - held - booked - on_the_way < 0 or blocked then
+      wait = true
+      own = own or redis.call('HEXISTS', slate, 'o:' .. unit .. ':' .. claim.holder) == 1
+      if blocked or held + booked + qty > room then
+        full[#full + 1] = unit
+        full[#full + 1] = blocked and 1 or 0
+        full[#full + 1] = state_of(held, booked, blocked, room)
+      end
     end
   end
+  if not wait then return { PASS } end
+  give_back(hold)
+  if own or over_limit(limit, claim) then return { UNJUDGED } end
+  if #full > 1 then return full end
+  return { WAIT }
 end
-if not wait then return { PASS } end
-give_back(hold)
-if own or over_limit(limit, claim) then return { UNJUDGED } end
-if #full > 1 then return full end
-return { WAIT }

@@ -1,38 +1,37 @@
 -- The `lua` judge: stock, limit per holder and seat state in one step.
--- ARGV: bits, mark, now (the ledger's clock), how long a pass lives (ms), then the claim that is asked for; its end is
--- not looked at.
+-- ARGV: see `ask.lua`.
 -- Rule: a no leans on committed claims only, and never meets a holder who has one of these units already: the ledger
 -- may owe it its own hold back.
 
-local now = tonumber(ARGV[3])
-local ready, limit, cap = trusted(ARGV[2], now)
-if ready ~= PASS then return { ready } end
+local ready, limit, cap = trusted(ARGV[2], tonumber(ARGV[3]))
 
-local hold, claim = claim_at(5)
-for i = 1, #claim.units, 2 do
-  if redis.call('HEXISTS', slate, 'o:' .. claim.units[i] .. ':' .. claim.holder) == 1 then return { UNJUDGED } end
-end
-
-local wait = false
-if limit > 0 then
-  local stake = redis.call('HMGET', slate, 's:' .. claim.holder, 'q:' .. claim.holder)
-  local used = tonumber(stake[1] or 0)
-  if used + claim.stake > limit then return { LIMIT, limit, used } end
-  wait = used + tonumber(stake[2] or 0) + claim.stake > limit
-end
-
-local full = { FULL }
-for i = 1, #claim.units, 2 do
-  local unit, qty = claim.units[i], claim.units[i + 1]
-  local held, booked, on_the_way, blocked, room = unit_at(unit, cap)
-  if blocked or held + booked + qty > room then
-    full[#full + 1] = unit
-    full[#full + 1] = blocked and 1 or 0
-    full[#full + 1] = state_of(held, booked, blocked, room)
+local function judge(hold, claim)
+  if ready ~= PASS then return { ready } end
+  for i = 1, #claim.units, 2 do
+    if redis.call('HEXISTS', slate, 'o:' .. claim.units[i] .. ':' .. claim.holder) == 1 then return { UNJUDGED } end
   end
-  wait = wait or held + booked + on_the_way + qty > room
+
+  local wait = false
+  if limit > 0 then
+    local stake = redis.call('HMGET', slate, 's:' .. claim.holder, 'q:' .. claim.holder)
+    local used = tonumber(stake[1] or 0)
+    if used + claim.stake > limit then return { LIMIT, limit, used } end
+    wait = used + tonumber(stake[2] or 0) + claim.stake > limit
+  end
+
+  local full = { FULL }
+  for i = 1, #claim.units, 2 do
+    local unit, qty = claim.units[i], claim.units[i + 1]
+    local held, booked, on_the_way, blocked, room = unit_at(unit, cap)
+    if blocked or held + booked + qty > room then
+      full[#full + 1] = unit
+      full[#full + 1] = blocked and 1 or 0
+      full[#full + 1] = state_of(held, booked, blocked, room)
+    end
+    wait = wait or held + booked + on_the_way + qty > room
+  end
+  if #full > 1 then return full end
+  if wait then return { WAIT } end
+  note_pass(hold, claim, tonumber(ARGV[4]))
+  return { PASS }
 end
-if #full > 1 then return full end
-if wait then return { WAIT } end
-note_pass(hold, claim, tonumber(ARGV[4]))
-return { PASS }

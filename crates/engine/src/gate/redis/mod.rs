@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! open(strategy, addresses, settings, parts)
-//!   lua, decr, bitmap ─ counting ─┬─ slate     what is claimed, one slate an offer
-//!   layered: rate, then lua ──────┤
+//!   lua, decr, bitmap ─ counting ─┬─ trips     all who ask at the same moment ask together
+//!   layered: rate, then lua ──────┼─ slate     what is claimed, one slate an offer
 //!                                 ├─ epoch     whether that may be believed
 //!                                 └─ rebuild   from the books, when not
 //!   lock, redlock ─ quorum                     who works on a unit, on one server or on most of several
@@ -28,6 +28,7 @@ mod rebuild;
 mod server;
 mod settings;
 mod slate;
+mod trips;
 
 use std::{fmt, str::FromStr, sync::Arc};
 

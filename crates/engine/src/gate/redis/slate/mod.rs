@@ -10,20 +10,17 @@ use holdfast_domain::{HoldId, Moment, OfferId, UnitNo};
 use redis::{Script, ScriptInvocation};
 
 use super::server::{Aside, Server};
-use crate::gate::{
-    Claim,
-    wish::{Part, Wish},
-};
+use crate::gate::Claim;
 
 /// A script of the slate: the common text, then its own.
 macro_rules! slate_script {
-    ($file:literal) => {
-        concat!(include_str!("slate.lua"), "\n", include_str!($file))
+    ($($file:literal),+) => {
+        concat!(include_str!("slate.lua"), $("\n", include_str!($file)),+)
     };
 }
-pub(super) const LUA: &str = slate_script!("../lua.lua");
-pub(super) const DECR: &str = slate_script!("../decr.lua");
-pub(super) const BITMAP: &str = slate_script!("../bitmap.lua");
+pub(super) const LUA: &str = slate_script!("../lua.lua", "ask.lua");
+pub(super) const DECR: &str = slate_script!("../decr.lua", "ask.lua");
+pub(super) const BITMAP: &str = slate_script!("../bitmap.lua", "ask.lua");
 
 static KEEP: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("keep.lua")));
 static END: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("end.lua")));
@@ -82,18 +79,16 @@ impl Slate<'_> {
         call
     }
 
-    /// What the judge says, in numbers; see `slate.lua`.
+    /// What the judge says of each claim, in numbers; see `slate.lua`.
     pub(super) async fn ask(
         &self,
         question: Question<'_>,
-        wish: &Wish,
-        part: &Part,
-    ) -> Result<Vec<i64>, Aside> {
+        claims: impl Iterator<Item = &Claim>,
+    ) -> Result<Vec<Vec<i64>>, Aside> {
         let Question { judge, mark, now, pass_live } = question;
         let mut call = self.call(judge);
         call.arg(mark).arg(now.ms()).arg(pass_live.as_millis() as u64);
-        let units: Vec<_> = part.units().collect();
-        arg_claim(&mut call, wish.hold, wish.holder.as_str(), None, part.stake, &units);
+        claims.for_each(|claim| arg_claim(&mut call, claim));
         self.server.invoke(&call).await
     }
 
@@ -110,9 +105,7 @@ impl Slate<'_> {
     async fn write(&self, script: &Script, build: &str, claims: &[Claim]) -> Result<bool, Aside> {
         let mut call = self.call(script);
         call.arg(build);
-        for Claim { hold, holder, units, stake, until } in claims {
-            arg_claim(&mut call, *hold, holder.as_str(), *until, *stake, units);
-        }
+        claims.iter().for_each(|claim| arg_claim(&mut call, claim));
         self.server.invoke(&call).await
     }
 
@@ -123,9 +116,11 @@ impl Slate<'_> {
         self.server.invoke(&call).await
     }
 
-    pub(super) async fn give_back(&self, hold: HoldId) -> Result<(), Aside> {
+    pub(super) async fn give_back(&self, holds: &[HoldId]) -> Result<(), Aside> {
         let mut call = self.call(&GIVE_BACK);
-        call.arg(hold.to_string());
+        holds.iter().for_each(|hold| {
+            call.arg(hold.to_string());
+        });
         self.server.invoke(&call).await
     }
 
@@ -179,16 +174,11 @@ impl Slate<'_> {
 }
 
 /// A claim as `claim_at` in `slate.lua` reads it.
-fn arg_claim(
-    call: &mut ScriptInvocation<'_>,
-    hold: HoldId,
-    holder: &str,
-    until: Option<Moment>,
-    stake: u64,
-    units: &[(UnitNo, u32)],
-) {
-    call.arg(hold.to_string()).arg(holder).arg(until.map_or(0, Moment::ms)).arg(stake).arg(units.len());
+fn arg_claim(call: &mut ScriptInvocation<'_>, claim: &Claim) {
+    let Claim { hold, holder, units, stake, until } = claim;
+    let ends = until.map_or(0, Moment::ms);
+    call.arg(hold.to_string()).arg(holder.as_str()).arg(ends).arg(stake).arg(units.len());
     for (unit, qty) in units {
-        call.arg(*unit).arg(*qty);
+        call.arg(unit).arg(qty);
     }
 }

@@ -46,10 +46,14 @@ local function write_bit(unit)
   redis.call('PEXPIRE', key, BITS_LIVE_MS)
 end
 
+-- How units stand, where this script has looked: many who ask together want the same one.
+local looked = {}
+
 -- Adds a claim to the sums, or takes it out again.
 local function count(sum, stakes, claim, sign)
   for i = 1, #claim.units, 2 do
     local unit, qty = claim.units[i], claim.units[i + 1]
+    looked[unit] = nil
     bump(sum .. unit, sign * qty)
     if sum ~= 'p:' then
       bump('o:' .. unit .. ':' .. claim.holder, sign)
@@ -126,7 +130,9 @@ end
 
 -- How a unit stands: held, booked, passing, blocked, capacity.
 local function unit_at(unit, cap)
-  local at = redis.call('HMGET', slate, 'h:' .. unit, 'k:' .. unit, 'p:' .. unit, 'b:' .. unit, 'c:' .. unit)
+  local at = looked[unit]
+    or redis.call('HMGET', slate, 'h:' .. unit, 'k:' .. unit, 'p:' .. unit, 'b:' .. unit, 'c:' .. unit)
+  looked[unit] = at
   return tonumber(at[1] or 0), tonumber(at[2] or 0), tonumber(at[3] or 0), at[4], tonumber(at[5] or cap)
 end
 

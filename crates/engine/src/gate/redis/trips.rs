@@ -1,0 +1,211 @@
+//! Trips to a slate: all who ask about an offer at the same moment ask in one script.
+//!
+//! ```text
+//! ask ─┐
+//! ask ─┼─► next trip ─► under way ─► each its answer, as if asked one after another
+//! ask ─┘      ▲ sets out when the one before it is back
+//! ```
+//! A trip to Redis costs about the same for forty questions as for one. Nobody shares a look that began before the
+//! question came: whoever comes while a trip is under way goes with the next. So every answer tells of a moment between
+//! the question and the answer.
+//!
+//! A trip belongs to none of those who ask. Whoever gives up leaves the others where they are, and a pass that nobody
+//! waits for any more is given back.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
+
+use holdfast_domain::{OfferId, UnitState};
+use parking_lot::Mutex;
+use redis::Script;
+use tokio::sync::oneshot;
+
+use super::{
+    epoch::Epochs,
+    rebuild::{Rebuilds, Why},
+    server::{Aside, Server},
+    settings::Settings,
+    slate::{Question, Slate},
+};
+use crate::{
+    clock::Clock,
+    gate::{
+        Claim,
+        wording::{FullUnit, Hindrance},
+    },
+};
+
+/// Units asked for in one trip, or a single wish of more: few enough that the script is over in a millisecond or two.
+const MOST_UNITS: usize = 512;
+
+/// What the judge says of one claim.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Pass,
+    /// Not one that the judge can decide alone.
+    Unjudged,
+    Wait,
+    Hindered(Hindrance),
+}
+
+/// What a trip needs, beside who goes.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) judge: Script,
+    pub(super) with_bits: bool,
+    pub(super) server: Arc<Server>,
+    pub(super) epochs: Arc<Epochs>,
+    pub(super) rebuilds: Arc<Rebuilds>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) settings: Settings,
+}
+
+#[derive(Debug)]
+pub(super) struct Trips {
+    route: Route,
+    /// Who goes with the next trip, by offer; an offer is here while a trip of it is under way.
+    waiting: Mutex<HashMap<OfferId, Vec<Asker>>>,
+}
+
+#[derive(Debug)]
+struct Asker {
+    claim: Claim,
+    told: oneshot::Sender<Result<Answer, Aside>>,
+}
+
+impl Trips {
+    pub(super) fn new(route: Route) -> Self {
+        Self { route, waiting: Mutex::default() }
+    }
+
+    /// What the judge says of this claim at some moment from now on.
+    pub(super) async fn ask(self: &Arc<Self>, offer: &OfferId, claim: Claim) -> Result<Answer, Aside> {
+        let (told, answer) = oneshot::channel();
+        self.join(offer, Asker { claim, told });
+        // A trip has its own limit. This one is for those who had to wait for the trip before theirs as well.
+        match tokio::time::timeout(self.route.settings.timeout, answer).await {
+            Ok(told) => told.unwrap_or(Err(Aside::OutOfReach)),
+            Err(_) => Err(Aside::TimedOut),
+        }
+    }
+
+    /// Goes with the next trip, which sets out at once where none is under way.
+    fn join(self: &Arc<Self>, offer: &OfferId, asker: Asker) {
+        match self.waiting.lock().entry(offer.clone()) {
+            Entry::Occupied(mut waiting) => waiting.get_mut().push(asker),
+            Entry::Vacant(nobody) => {
+                nobody.insert(vec![asker]);
+                tokio::spawn(Arc::clone(self).travel(offer.clone()));
+            }
+        }
+    }
+
+    async fn travel(self: Arc<Self>, offer: OfferId) {
+        loop {
+            // Whoever can ask in this turn of the runtime comes along.
+            tokio::task::yield_now().await;
+            let Some(askers) = self.next(&offer) else { return };
+            self.route.go(&offer, askers).await;
+        }
+    }
+
+    /// Who goes now, in the order in which they came. When nobody waits, whoever asks next sets out anew.
+    fn next(&self, offer: &OfferId) -> Option<Vec<Asker>> {
+        let mut waiting = self.waiting.lock();
+        let line = waiting.get_mut(offer)?;
+        line.retain(|asker| !asker.told.is_closed());
+        if line.is_empty() {
+            waiting.remove(offer);
+            return None;
+        }
+        let mut units = 0;
+        let full = |asker: &Asker| {
+            units += asker.claim.units.len().max(1);
+            units > MOST_UNITS
+        };
+        let fit = line.iter().position(full).unwrap_or(line.len()).max(1);
+        Some(line.drain(..fit).collect())
+    }
+}
+
+impl Route {
+    async fn go(&self, offer: &OfferId, askers: Vec<Asker>) {
+        let answers = match self.look(offer, &askers).await {
+            Ok(answers) => answers,
+            Err(aside) => return askers.into_iter().for_each(|asker| drop(asker.told.send(Err(aside)))),
+        };
+        let mut unheard = Vec::new();
+        for (asker, answer) in askers.into_iter().zip(answers) {
+            let noted = matches!(answer, Answer::Pass);
+            if asker.told.send(Ok(answer)).is_err() && noted {
+                unheard.push(asker.claim.hold);
+            }
+        }
+        if !unheard.is_empty() {
+            // What cannot be given back runs out by itself, and refuses nobody until then.
+            let _ = self.slate(offer).give_back(&unheard).await;
+        }
+    }
+
+    fn slate<'a>(&'a self, offer: &'a OfferId) -> Slate<'a> {
+        Slate { server: &self.server, offer, with_bits: self.with_bits }
+    }
+
+    /// Epoch and time are those of the moment when the trip sets out: after everybody in it has asked.
+    async fn look(&self, offer: &OfferId, askers: &[Asker]) -> Result<Vec<Answer>, Aside> {
+        let mark = self.epochs.mark(&self.server)?;
+        let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
+        let question = Question { judge: &self.judge, mark: &mark, now, pass_live: self.settings.pass_live };
+        let said = self.slate(offer).ask(question, askers.iter().map(|asker| &asker.claim)).await?;
+        metrics::histogram!("holdfast_gate_trip_size").record(askers.len() as f64);
+        let answers: Option<Vec<_>> = said.iter().map(|said| Answer::read(said)).collect();
+        match answers.filter(|answers| answers.len() == askers.len()) {
+            Some(answers) => {
+                self.rebuilds.used(offer);
+                Ok(answers)
+            }
+            None => {
+                self.rebuilds.want(offer, Why::Unready);
+                Err(Aside::Unready)
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// The numbers of `slate.lua`; `None` when the slate is not to be believed.
+    fn read(said: &[i64]) -> Option<Self> {
+        match *said {
+            [0] => Some(Self::Pass),
+            [1] => Some(Self::Unjudged),
+            [2] => Some(Self::Wait),
+            [4, limit, used] => {
+                Some(Self::Hindered(Hindrance::Limit { limit: limit as u32, used: used as u64 }))
+            }
+            [5, ref full @ ..] => {
+                let unit =
+                    |at: &[i64]| FullUnit { unit: at[0] as u32, blocked: at[1] == 1, state: state(at[2]) };
+                Some(Self::Hindered(Hindrance::Full(full.chunks_exact(3).map(unit).collect())))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn hindrance(self) -> Option<Hindrance> {
+        match self {
+            Self::Hindered(hindrance) => Some(hindrance),
+            _ => None,
+        }
+    }
+}
+
+const fn state(number: i64) -> UnitState {
+    match number {
+        0 => UnitState::Available,
+        1 => UnitState::Held,
+        2 => UnitState::Booked,
+        _ => UnitState::Blocked,
+    }
+}
