@@ -3,12 +3,13 @@
 //! Each server of ours works in a database of its own, made for the occasion and dropped afterwards, so that none
 //! follows another's journal.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use holdfast_engine::gate::redis::inspect::{self, Look};
 use serde_json::{Value, json};
 
 use super::{
-    Plan,
+    Group, Plan,
     callers::{FreshHolds, HotStock, Inventory, Same, TakenSeat},
     child::Server,
     interrupted,
@@ -31,13 +32,42 @@ pub(super) struct Servers {
     pub(super) gate: Option<String>,
 }
 
-/// Those that need no Redis, and those that do.
+/// Those that need no Redis, those that need one, and the one that needs a majority of several.
 const UNGATED: [&str; 6] = ["batched", "pessimistic", "atomic", "cas", "unique", "queue"];
 const GATED: [&str; 5] = ["lua", "decr", "bitmap", "lock", "layered"];
+const BY_MAJORITY: [&str; 1] = ["redlock"];
 
-pub(super) async fn measure(plan: &Plan, servers: &Servers) -> Result<Vec<Figure>, Failure> {
+/// How long a Redis may take to say what it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Servers {
+    /// Every strategy that these servers can run, and the gate it stands behind.
+    async fn strategies(&self) -> Vec<(&'static str, Option<&str>)> {
+        let mut all: Vec<_> = UNGATED.map(|name| (name, None)).into();
+        if let Some(gate) = self.gate.as_deref() {
+            all.extend(GATED.map(|name| (name, Some(gate))));
+            if are_independent(gate).await {
+                all.extend(BY_MAJORITY.map(|name| (name, Some(gate))));
+            }
+        }
+        all
+    }
+}
+
+/// Whether these are enough servers for a majority, each by itself: the members of a Cluster are not.
+async fn are_independent(gate: &str) -> bool {
+    let looks = inspect::look(gate, PATIENCE).await.unwrap_or_default();
+    let alone = |look: &Look| look.seen.as_ref().is_ok_and(|seen| seen.mode == "standalone");
+    looks.len() >= 3 && looks.iter().all(alone)
+}
+
+pub(super) async fn measure(
+    plan: &Plan,
+    servers: &Servers,
+    groups: &[Group],
+) -> Result<Vec<Figure>, Failure> {
     let mut databases = Databases::on(&servers.ledger).await?;
-    let measured = in_databases(plan, servers, &mut databases).await;
+    let measured = in_databases(plan, servers, groups, &mut databases).await;
     databases.drop_all().await;
     measured
 }
@@ -45,14 +75,21 @@ pub(super) async fn measure(plan: &Plan, servers: &Servers) -> Result<Vec<Figure
 async fn in_databases(
     plan: &Plan,
     servers: &Servers,
+    groups: &[Group],
     databases: &mut Databases,
 ) -> Result<Vec<Figure>, Failure> {
-    let mut figures = beside_pgbench(plan, databases).await?;
-    figures.push(hot_stock(plan, databases).await?);
-    if servers.gate.is_some() {
-        figures.push(refusals(plan, servers, databases).await?);
+    let mut figures = Vec::new();
+    for group in groups {
+        match (group, &servers.gate) {
+            (Group::Refusals, Some(gate)) => figures.push(refusals(plan, gate, databases).await?),
+            (Group::Strategies, _) => figures.extend(every_strategy(plan, servers, databases).await?),
+            (Group::Speed, _) => {
+                figures.extend(beside_pgbench(plan, databases).await?);
+                figures.push(hot_stock(plan, databases).await?);
+            }
+            _ => {}
+        }
     }
-    figures.extend(every_strategy(plan, servers, databases).await?);
     Ok(figures)
 }
 
@@ -119,8 +156,8 @@ async fn hot_stock(plan: &Plan, databases: &mut Databases) -> Result<Figure, Fai
 }
 
 /// A seat that is gone, asked for again and again, with the gate in front.
-async fn refusals(plan: &Plan, servers: &Servers, databases: &mut Databases) -> Result<Figure, Failure> {
-    let server = start(databases, "batched", servers.gate.as_deref()).await?;
+async fn refusals(plan: &Plan, gate: &str, databases: &mut Databases) -> Result<Figure, Failure> {
+    let server = start(databases, "batched", Some(gate)).await?;
     let taken = Arc::new(Inventory::new("taken", 1, 1, 100));
     on_sale(&server, &taken).await?;
     let hold = json!({"holder": "first", "lines": [{"offer": "taken0", "unit": "r0-1"}]});
@@ -142,10 +179,8 @@ async fn every_strategy(
     servers: &Servers,
     databases: &mut Databases,
 ) -> Result<Vec<Figure>, Failure> {
-    let ungated = UNGATED.into_iter().map(|name| (name, None));
-    let gated = GATED.into_iter().filter_map(|name| Some((name, Some(servers.gate.as_deref()?))));
     let mut figures = Vec::new();
-    for (strategy, gate) in ungated.chain(gated) {
+    for (strategy, gate) in servers.strategies().await {
         let server = start(databases, strategy, gate).await?;
         let seats = Arc::new(Inventory::new("seats", 10, 100, 100));
         on_sale(&server, &seats).await?;

@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum, builder::PossibleValue};
 use holdfast_engine::{
     clock::{Clock, SystemClock},
     mint,
@@ -54,15 +54,15 @@ pub struct BenchArgs {
     /// Measure PostgreSQL instead, on this server (databases are made there and dropped), beside pgbench
     #[arg(long, value_name = "URL")]
     ledger: Option<String>,
-    /// And with this Redis as the gate
-    #[arg(long, value_name = "URL", requires = "ledger")]
+    /// And with this Redis as the gate; with three or more of them, comma between, `redlock` as well
+    #[arg(long, value_name = "URL,URL", requires = "ledger")]
     gate: Option<String>,
     /// Where to keep the books meanwhile: a real disk [default: the folder for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Group {
     /// Durable holds, refusals and the usual alternative
     Speed,
@@ -72,6 +72,28 @@ enum Group {
     Scale,
     /// Live-map viewers and the size of the compact status
     LiveMap,
+    /// With --gate: refusals on a hot seat
+    Refusals,
+    /// With --ledger: every strategy, one after another
+    Strategies,
+}
+
+impl Group {
+    const EMBEDDED: &[Self] = &[Self::Speed, Self::Restart, Self::Scale, Self::LiveMap];
+    const ON_SERVERS: &[Self] = &[Self::Speed, Self::Refusals, Self::Strategies];
+
+    /// What is measured: all that this ledger has figures for, or those of them that are wanted.
+    fn chosen(args: &BenchArgs) -> Result<Vec<Self>, Failure> {
+        let all = if args.ledger.is_some() { Self::ON_SERVERS } else { Self::EMBEDDED };
+        if args.only.iter().any(|wanted| !all.contains(wanted)) {
+            let names: Vec<_> = all.iter().filter_map(Self::to_possible_value).collect();
+            let names: Vec<_> = names.iter().map(PossibleValue::get_name).collect();
+            let next = format!("with this ledger there are {}", names.join(", "));
+            return Err(Failure::usage("--only names a group that this ledger has no figures for", next));
+        }
+        let wanted = |group: &Self| args.only.is_empty() || args.only.contains(group);
+        Ok(all.iter().copied().filter(wanted).collect())
+    }
 }
 
 /// How much work a run does.
@@ -106,18 +128,14 @@ impl Plan {
 }
 
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    let groups = Group::chosen(args)?;
     let folder = Scratch::make(args.dir.as_deref())?;
     let plan = Plan::new(args, &folder.0);
     let machine = report::Machine::look(&folder.0).map_err(|fault| cannot_use(&folder.0, fault))?;
-    let wanted = |group| args.only.is_empty() || args.only.contains(&group);
-    let groups: Vec<Group> = [Group::Speed, Group::Restart, Group::Scale, Group::LiveMap]
-        .into_iter()
-        .filter(|&group| wanted(group))
-        .collect();
     let servers = args.ledger.clone().map(|ledger| many::Servers { ledger, gate: args.gate.clone() });
     let figures = load::on_own_thread(async move {
         match servers {
-            Some(servers) => many::measure(&plan, &servers).await,
+            Some(servers) => many::measure(&plan, &servers, &groups).await,
             None => measure(&plan, &groups).await,
         }
     })?;
@@ -147,6 +165,7 @@ async fn measure(plan: &Plan, groups: &[Group]) -> Result<Vec<Figure>, Failure> 
             Group::Restart => restart::measure(plan).await?,
             Group::Scale => scale::measure(plan).await?,
             Group::LiveMap => live_map::measure(plan).await?,
+            Group::Refusals | Group::Strategies => unreachable!("not on the embedded ledger"),
         });
     }
     Ok(figures)
