@@ -68,12 +68,13 @@ async fn each_of_a_crowd_hears_its_own_answer() {
     for unit in ["A-1", "A-2", "A-3", "A-4"] {
         shop.held("alice", seat(unit)).await;
     }
-    shop.until_refused("bob", seat("A-1")).await;
-    let asks = [("alice", "A-1"), ("bob", "A-1"), ("alice", "A-9"), ("carol", "A-9"), ("dave", "A-2")];
+    shop.held("eve", seat("A-5")).await;
+    shop.until_refused("bob", seat("A-5")).await;
+    let asks = [("alice", "A-1"), ("bob", "A-1"), ("alice", "A-5"), ("bob", "A-5"), ("carol", "A-9")];
     let told = join_all(asks.map(|(who, unit)| shop.gate_says(who, seat(unit)))).await;
     let codes: Vec<_> = told.iter().map(|told| told.as_ref().map(|refusal| refusal.code())).collect();
-    // Alice's own, a taken seat, Alice over her limit, a free seat, another taken one.
-    assert_eq!(codes, [None, Some("unit_taken"), Some("limit_reached"), None, Some("unit_taken")]);
+    // Alice's own, and taken for Bob; beyond Alice's limit, and taken for Bob; free.
+    assert_eq!(codes, [None, Some("unit_taken"), Some("limit_reached"), Some("unit_taken"), None]);
 }
 
 /// An answer that was read before the question came is nobody's to share.

@@ -139,6 +139,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// What is claimed, whoever claims it.
+    fn wants(&self) -> (u64, &[(UnitNo, u32)]) {
+        (self.stake, &self.units)
+    }
+
     /// A hold or booking with these lines, as far as `offer` is concerned.
     pub fn of(
         lines: &[Line],

@@ -8,23 +8,17 @@ local ready, limit, cap = trusted(ARGV[2], tonumber(ARGV[3]))
 local function judge(hold, claim)
   if ready ~= PASS then return { ready } end
   note_pass(hold, claim, tonumber(ARGV[4]))
-  local full, wait, own = { FULL }, false, false
+  local too_much, own = false, false
   for i = 1, #claim.units, 2 do
-    local unit, qty = claim.units[i], claim.units[i + 1]
+    local unit = claim.units[i]
     local held, booked, on_the_way, blocked, room = unit_at(unit, cap)
     if room - held - booked - on_the_way < 0 or blocked then
-      wait = true
+      too_much = true
       own = own or redis.call('HEXISTS', slate, 'o:' .. unit .. ':' .. claim.holder) == 1
-      if blocked or held + booked + qty > room then
-        full[#full + 1] = unit
-        full[#full + 1] = blocked and 1 or 0
-        full[#full + 1] = state_of(held, booked, blocked, room)
-      end
     end
   end
-  if not wait then return { PASS } end
+  if not too_much then return { PASS } end
   give_back(hold)
   if own or over_limit(limit, claim) then return { UNJUDGED } end
-  if #full > 1 then return full end
-  return { WAIT }
+  return full_of(claim.units, cap) or { WAIT }
 end

@@ -19,18 +19,12 @@ local function judge(hold, claim)
     wait = used + tonumber(stake[2] or 0) + claim.stake > limit
   end
 
-  local full = { FULL }
+  local full = full_of(claim.units, cap)
+  if full then return full end
   for i = 1, #claim.units, 2 do
-    local unit, qty = claim.units[i], claim.units[i + 1]
-    local held, booked, on_the_way, blocked, room = unit_at(unit, cap)
-    if blocked or held + booked + qty > room then
-      full[#full + 1] = unit
-      full[#full + 1] = blocked and 1 or 0
-      full[#full + 1] = state_of(held, booked, blocked, room)
-    end
-    wait = wait or held + booked + on_the_way + qty > room
+    local held, booked, on_the_way, _, room = unit_at(claim.units[i], cap)
+    wait = wait or held + booked + on_the_way + claim.units[i + 1] > room
   end
-  if #full > 1 then return full end
   if wait then return { WAIT } end
   note_pass(hold, claim, tonumber(ARGV[4]))
   return { PASS }

@@ -111,7 +111,7 @@ impl Trips {
         }
     }
 
-    /// Who goes now, in the order in which they came. When nobody waits, whoever asks next sets out anew.
+    /// Who goes now: those who came first. When nobody waits, whoever asks next sets out anew.
     fn next(&self, offer: &OfferId) -> Option<Vec<Asker>> {
         let mut waiting = self.waiting.lock();
         let line = waiting.get_mut(offer)?;
@@ -131,7 +131,9 @@ impl Trips {
 }
 
 impl Route {
-    async fn go(&self, offer: &OfferId, askers: Vec<Asker>) {
+    async fn go(&self, offer: &OfferId, mut askers: Vec<Asker>) {
+        // Those who want the same stand together, in the order in which they came.
+        askers.sort_by(|one, other| one.claim.wants().cmp(&other.claim.wants()));
         let answers = match self.look(offer, &askers).await {
             Ok(answers) => answers,
             Err(aside) => return askers.into_iter().for_each(|asker| drop(asker.told.send(Err(aside)))),
@@ -157,8 +159,9 @@ impl Route {
     async fn look(&self, offer: &OfferId, askers: &[Asker]) -> Result<Vec<Answer>, Aside> {
         let mark = self.epochs.mark(&self.server)?;
         let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
+        let claims: Vec<_> = askers.iter().map(|asker| &asker.claim).collect();
         let question = Question { judge: &self.judge, mark: &mark, now, pass_live: self.settings.pass_live };
-        let said = self.slate(offer).ask(question, askers.iter().map(|asker| &asker.claim)).await?;
+        let said = self.slate(offer).ask(question, &claims).await?;
         metrics::histogram!("holdfast_gate_trip_size").record(askers.len() as f64);
         let answers: Option<Vec<_>> = said.iter().map(|said| Answer::read(said)).collect();
         match answers.filter(|answers| answers.len() == askers.len()) {

@@ -79,16 +79,24 @@ impl Slate<'_> {
         call
     }
 
-    /// What the judge says of each claim, in numbers; see `slate.lua`.
+    /// What the judge says of each claim, in numbers; see `slate.lua`. Neighbours who want the same cost one look.
     pub(super) async fn ask(
         &self,
         question: Question<'_>,
-        claims: impl Iterator<Item = &Claim>,
+        claims: &[&Claim],
     ) -> Result<Vec<Vec<i64>>, Aside> {
         let Question { judge, mark, now, pass_live } = question;
         let mut call = self.call(judge);
         call.arg(mark).arg(now.ms()).arg(pass_live.as_millis() as u64);
-        claims.for_each(|claim| arg_claim(&mut call, claim));
+        for alike in claims.chunk_by(|one, next| one.wants() == next.wants()) {
+            let (stake, units) = alike[0].wants();
+            call.arg(stake).arg(units.len());
+            arg_units(&mut call, units);
+            call.arg(alike.len());
+            for claim in alike {
+                call.arg(claim.hold.to_string()).arg(claim.holder.as_str());
+            }
+        }
         self.server.invoke(&call).await
     }
 
@@ -178,6 +186,10 @@ fn arg_claim(call: &mut ScriptInvocation<'_>, claim: &Claim) {
     let Claim { hold, holder, units, stake, until } = claim;
     let ends = until.map_or(0, Moment::ms);
     call.arg(hold.to_string()).arg(holder.as_str()).arg(ends).arg(stake).arg(units.len());
+    arg_units(call, units);
+}
+
+fn arg_units(call: &mut ScriptInvocation<'_>, units: &[(UnitNo, u32)]) {
     for (unit, qty) in units {
         call.arg(unit).arg(qty);
     }

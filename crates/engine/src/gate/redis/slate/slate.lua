@@ -146,6 +146,22 @@ end
 -- What a judge answers.
 local PASS, UNJUDGED, WAIT, UNREADY, LIMIT, FULL = 0, 1, 2, 3, 4, 5
 
+-- The units of a wish that are blocked or have too little room, as people are told of them; nothing where there are none.
+local function full_of(units, cap)
+  local full
+  for i = 1, #units, 2 do
+    local unit, qty = units[i], units[i + 1]
+    local held, booked, _, blocked, room = unit_at(unit, cap)
+    if blocked or held + booked + qty > room then
+      full = full or { FULL }
+      full[#full + 1] = unit
+      full[#full + 1] = blocked and 1 or 0
+      full[#full + 1] = state_of(held, booked, blocked, room)
+    end
+  end
+  return full
+end
+
 -- Whether the slate may be believed: built for this mark, and nothing of it lost. Returns its limit and capacity.
 local function trusted(mark, now)
   local about = redis.call('HMGET', slate, 'mark', 'opens', 'closes', 'n', 'limit', 'cap')
