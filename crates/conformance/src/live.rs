@@ -73,6 +73,12 @@ impl Live {
         self.ledger.as_deref().expect("open except while it restarts")
     }
 
+    /// Every payment that is due, leased to nobody.
+    pub fn payments_due(&self) -> Result<Vec<BookingId>, LedgerError> {
+        let due = self.runtime.block_on(self.ledger().payments_due(1000, Duration::ZERO))?;
+        Ok(due.into_iter().map(|view| view.booking.id).collect())
+    }
+
     /// Every entry of the journal, page by page.
     pub fn records(&self) -> Result<Vec<JournalRecord>, LedgerError> {
         let (mut records, mut after) = (Vec::new(), None);

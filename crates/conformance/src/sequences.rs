@@ -5,6 +5,7 @@
 //! stays meaningful when a part of it is taken away, which is how a failure shrinks to the few moves that show it.
 
 mod moves;
+mod said;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ use holdfast_engine::{
 
 pub use moves::{Move, a_move};
 use moves::{Scope, offer_ids};
+use said::Booked;
+pub use said::Said;
 
 use crate::{
     live::Live,
@@ -43,7 +46,7 @@ pub type Answers = BTreeMap<&'static str, u64>;
 struct Made {
     offers: Vec<OfferId>,
     holds: Vec<HoldId>,
-    bookings: Vec<BookingId>,
+    bookings: Vec<Booked>,
 }
 
 /// The two said different things.
@@ -121,7 +124,8 @@ impl Pair {
             }
             other => {
                 self.minted += 2;
-                let ask = other.ask(scope, self.minted, &made.holds, &made.bookings);
+                let now = self.model.now();
+                let ask = other.ask(scope, self.minted, &made.holds, &made.bookings, now);
                 self.ask(ask, made)
             }
         }
@@ -134,7 +138,8 @@ impl Pair {
         match &expected {
             Reply::Done(Outcome::Held { hold, .. }) => made.holds.push(hold.hold.id),
             Reply::Done(Outcome::Confirmed(view) | Outcome::PaymentBegun(view)) => {
-                made.bookings.push(view.booking.id);
+                let (id, price) = (view.booking.id, view.booking.amount);
+                made.bookings.push(Booked { id, price, key: ask.key.clone() });
             }
             _ => {}
         }
@@ -153,10 +158,16 @@ impl Pair {
             let (expected, found) = (self.model.hold(id), self.ledger.hold(id));
             same("a hold", &expected.map_err(failed)?, &found.map_err(failed)?)?;
         }
-        for &id in &made.bookings {
+        for &Booked { id, .. } in &made.bookings {
             let (expected, found) = (self.model.booking(id), self.ledger.booking(id));
             same("a booking", &expected.map_err(failed)?, &found.map_err(failed)?)?;
         }
+        let due = self.model.state().payments_due(self.model.now()).map(|booking| booking.id);
+        let mut expected: Vec<BookingId> = due.collect();
+        let mut found = self.ledger.payments_due().map_err(failed)?;
+        expected.sort_unstable();
+        found.sort_unstable();
+        same("the payments that are due", &expected, &found)?;
         match invariants::check(self.model.state()) {
             broken if broken.is_empty() => Ok(()),
             broken => Err(Difference(format!("broken: {broken:?}"))),

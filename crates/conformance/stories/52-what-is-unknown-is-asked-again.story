@@ -10,3 +10,14 @@ tick 635s
 defer h1 60s                       -> pending due=+60s
 said h1 succeeded                  -> confirmed
 defer h1 60s                       -> unchanged
+cancel h1
+refund h1 succeeded
+# The same when the hold is lost, and when its seat is gone.
+hold h2 bob A-1
+pay h2 pin=60s
+tick 660s
+defer h2 60s                       -> pending due=+60s
+hold h3 carol A-1                  -> held
+defer h2 60s                       -> pending due=+60s attempts=2
+release h3
+said h2 succeeded                  -> confirmed kept=1000

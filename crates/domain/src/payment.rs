@@ -130,8 +130,9 @@ impl Reason {
     const MAX_CHARS: usize = 500;
 
     /// Takes any text; what does not fit or must not be shown is left out.
-    pub fn new(text: &str) -> Self {
-        let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(Self::MAX_CHARS);
+    pub fn new(said: &str) -> Self {
+        let shown =
+            said.chars().map(|c| if text::hides_or_reorders(c) { ' ' } else { c }).take(Self::MAX_CHARS);
         Self(shown.collect::<String>().into())
     }
 

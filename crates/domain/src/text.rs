@@ -73,7 +73,7 @@ fn wrong_length(field: &str, max: usize) -> Invalid {
 
 /// Control characters, and the format characters that make text read other than it is: bidirectional
 /// overrides and isolates, zero-width joiners and spaces, line separators, tags.
-fn hides_or_reorders(c: char) -> bool {
+pub(crate) fn hides_or_reorders(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

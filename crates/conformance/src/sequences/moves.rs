@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use holdfast_domain::{
-    Actor, Amendment, Ask, BookingId, Command, Currency, HoldId, HolderId, InventoryDef, Money, Offer,
-    OfferDef, OfferId, Pick, StockLine,
+    Actor, Amendment, Ask, BookingId, Command, Currency, HoldId, HolderId, InventoryDef, Moment, Money,
+    Offer, OfferDef, OfferId, PayTerms, Pick, StockLine,
     schedule::{CalendarDef, HoursDef, Service},
     seat_plan::{RowDef, SectionDef},
 };
 use holdfast_engine::ledger::IdempotencyKey;
 use proptest::{collection::vec, option, prelude::*};
 
+use super::said::{Booked, Said, said};
 use crate::{story_start, subject::Asked};
 
 /// One step of a sequence. Numbers count what there is, modulo how many there are.
@@ -41,6 +42,20 @@ pub enum Move {
         booking: u8,
         by: By,
         key: Option<u8>,
+    },
+    Pay {
+        hold: u8,
+        by: By,
+        key: Option<u8>,
+        grace_s: u8,
+    },
+    /// Something is reported of a payment, rightly or wrongly.
+    Report {
+        booking: u8,
+        said: Said,
+        by: By,
+        /// With the key that began the payment.
+        closing: bool,
     },
     Block {
         offer: u8,
@@ -132,6 +147,10 @@ pub fn a_move(with_restarts: bool) -> impl Strategy<Value = Move> {
         3 => (0u8..12, by(), key()).prop_map(|(hold, by, key)| Move::Release { hold, by, key }),
         5 => (0u8..12, by(), key()).prop_map(|(hold, by, key)| Move::Confirm { hold, by, key }),
         2 => (0u8..12, by(), key()).prop_map(|(booking, by, key)| Move::Cancel { booking, by, key }),
+        5 => (0u8..12, by(), key(), 0u8..90)
+            .prop_map(|(hold, by, key, grace_s)| Move::Pay { hold, by, key, grace_s }),
+        12 => (0u8..12, said(), by(), any::<bool>())
+            .prop_map(|(booking, said, by, closing)| Move::Report { booking, said, by, closing }),
         1 => (0u8..3, vec(0u8..9, 0..4)).prop_map(|(offer, units)| Move::Block { offer, units }),
         1 => (0u8..3, vec(0u8..9, 0..4)).prop_map(|(offer, units)| Move::Unblock { offer, units }),
         1 => (0u8..4, change).prop_map(|(offer, change)| Move::Amend { offer, change }),
@@ -249,11 +268,18 @@ fn actor(by: By) -> Actor {
 impl Move {
     /// The command it stands for, given what the sequence has made so far. `minted` and the number below it are
     /// fresh.
-    pub(super) fn ask(&self, scope: &Scope, minted: u128, holds: &[HoldId], bookings: &[BookingId]) -> Asked {
+    pub(super) fn ask(
+        &self,
+        scope: &Scope,
+        minted: u128,
+        holds: &[HoldId],
+        bookings: &[Booked],
+        now: Moment,
+    ) -> Asked {
         let a_hold = |at: &u8| holds.get(*at as usize % holds.len().max(1)).copied();
         let a_hold = |at: &u8| a_hold(at).unwrap_or(HoldId::from_bits(minted - 1));
-        let a_booking = |at: &u8| bookings.get(*at as usize % bookings.len().max(1)).copied();
-        let a_booking = |at: &u8| a_booking(at).unwrap_or(BookingId::from_bits(minted - 1));
+        let booked = |at: &u8| bookings.get(*at as usize % bookings.len().max(1));
+        let a_booking = |at: &u8| booked(at).map_or(BookingId::from_bits(minted - 1), |booked| booked.id);
         let units = |offer: &u8, units: &[u8]| units.iter().map(|at| unit_key(*offer, *at)).collect();
         let (command, by, key) = match self {
             Self::Hold { holder: who, wanted, key, by } => {
@@ -267,6 +293,17 @@ impl Move {
                 (Command::Confirm { booking: BookingId::from_bits(minted), hold: a_hold(hold) }, *by, *key)
             }
             Self::Cancel { booking, by, key } => (Command::Cancel { booking: a_booking(booking) }, *by, *key),
+            Self::Pay { hold, by, key, grace_s } => {
+                let terms = PayTerms { pin_s: 120, grace_s: (*grace_s).into(), look_s: 30 };
+                let (booking, hold) = (BookingId::from_bits(minted), a_hold(hold));
+                (Command::BeginPayment { booking, hold, method: None, terms }, *by, *key)
+            }
+            Self::Report { booking: at, said, by, closing } => {
+                let price = booked(at).map_or(price(1000), |booked| booked.price);
+                let command = said.command(a_booking(at), price, now);
+                let key = booked(at).and_then(|booked| booked.key.clone()).filter(|_| *closing);
+                return Asked { command, actor: actor(*by), key };
+            }
             Self::Block { offer, units: at } => {
                 (Command::Block { offer: scope.offer(*offer), units: units(offer, at) }, By::Key, None)
             }

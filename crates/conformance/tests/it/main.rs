@@ -2,6 +2,7 @@
 
 mod crashes;
 mod histories;
+mod payments;
 mod postgres;
 mod postgres_verify;
 mod seeded_bugs;

@@ -23,6 +23,12 @@ hold h3 carol hall/A-3
 tick 601s
 hold h4 dave hall/A-3
 cancel h1
+hold h5 eve hall/A-1
+hold h6 frank hall/A-2
+pay h5
+pay h6
+said h5 succeeded
+said h6 processing
 ";
 
 fn books() -> (Postgres, String) {
@@ -43,7 +49,7 @@ fn clean_books_are_clean_and_tampering_is_named() {
     let (server, url) = books();
     let report = verified(&url);
     assert!(report.is_clean(), "{:?}", report.broken);
-    assert!(report.entries >= 10 && report.holds == 4 && report.bookings == 1, "{report:?}");
+    assert!(report.entries >= 10 && report.holds == 6 && report.bookings == 3, "{report:?}");
 
     let tamperings = [
         ("I11", "UPDATE holdfast.journal SET entry = entry || '\\x00' WHERE seq = 4"),
@@ -52,7 +58,14 @@ fn clean_books_are_clean_and_tampering_is_named() {
         ("I11", "UPDATE holdfast.holds SET holder = 'mallory' WHERE holder = 'dave'"),
         ("I3", "UPDATE holdfast.units SET held = 1 WHERE offer_id = 'fest'"),
         ("I1", "DELETE FROM holdfast.claims WHERE offer_id = 'hall'"),
-        ("I4", "DELETE FROM holdfast.bookings"),
+        ("I4", "DELETE FROM holdfast.bookings WHERE state = 'cancelled'"),
+        ("I4", "UPDATE holdfast.payments SET captured = captured + 1 WHERE state = 'succeeded'"),
+        ("I4", "UPDATE holdfast.payments SET due_at = due_at + interval '1 hour' WHERE state = 'processing'"),
+        ("I4", "DELETE FROM holdfast.payments WHERE state = 'succeeded'"),
+        (
+            "I11",
+            "UPDATE holdfast.holds SET pinned_until = pinned_until + interval '1 hour' WHERE state = 'paying'",
+        ),
     ];
     for (at, (what, sql)) in tamperings.into_iter().enumerate() {
         let copy = format!("tampered{at}");

@@ -41,7 +41,7 @@ impl<F: Fn() -> Pair> Pairs<F> {
 }
 
 /// Every answer there is must have been given, or the agreement proves nothing about it.
-const EVERY_ANSWER: [&str; 25] = [
+const EVERY_ANSWER: [&str; 30] = [
     "held",
     "held again",
     "extended",
@@ -49,6 +49,11 @@ const EVERY_ANSWER: [&str; 25] = [
     "confirmed",
     "cancelled",
     "tidied",
+    "payment begun",
+    "payment changed",
+    "payment unchanged",
+    "open",
+    "not_cancellable",
     "done",
     "replayed",
     "idempotency_key_reused",

@@ -117,13 +117,12 @@ impl<'a> Case<'a> {
 
     /// The first name is the one that counts: a second one is a payment that nobody asked for.
     fn note_intent(&self, intent: &IntentId, due_at: Moment) -> Vec<Step> {
-        match (&self.payment.intent, self.payment.state.is_in_flight()) {
-            (None, true) => {
-                let due_at = self.look_at(due_at);
-                vec![PaymentEvent::IntentNoted { intent: intent.clone(), due_at }.into()]
-            }
-            _ => Vec::new(),
-        }
+        let is_news = self.payment.intent.is_none() && self.payment.state.is_in_flight();
+        is_news.then(|| self.noted(intent, due_at)).into_iter().collect()
+    }
+
+    fn noted(&self, intent: &IntentId, due_at: Moment) -> Step {
+        PaymentEvent::IntentNoted { intent: intent.clone(), due_at: self.look_at(due_at) }.into()
     }
 
     fn settle(&self, intent: Option<&IntentId>, outcome: &PaymentOutcome, due_at: Moment) -> Vec<Step> {
@@ -131,11 +130,7 @@ impl<'a> Case<'a> {
             (Some(said), Some(known)) => said == known,
             _ => true,
         };
-        let mut steps = match intent {
-            Some(intent) => self.note_intent(intent, due_at),
-            None => Vec::new(),
-        };
-        steps.extend(match outcome {
+        let steps = match outcome {
             PaymentOutcome::Succeeded { .. } if !is_ours => self.paid_twice(intent),
             _ if !is_ours => Vec::new(),
             PaymentOutcome::Succeeded { amount, currency } => self.succeeded(*amount, *currency),
@@ -145,8 +140,14 @@ impl<'a> Case<'a> {
             PaymentOutcome::RequiresAction => self.moved(PaymentState::RequiresPayment, due_at),
             PaymentOutcome::Processing => self.moved(PaymentState::Processing, due_at),
             PaymentOutcome::Authorized => self.moved(PaymentState::Authorized, due_at),
-        });
-        steps
+        };
+        match (intent, &self.payment.intent) {
+            // Money that comes in after all must be found again, to be given back.
+            (Some(intent), None) if self.payment.state.is_in_flight() || !steps.is_empty() => {
+                [self.noted(intent, due_at)].into_iter().chain(steps).collect()
+            }
+            _ => steps,
+        }
     }
 
     /// Only ever on: what arrives late is old news.

@@ -264,6 +264,17 @@ fn paid_after_a_decline_was_told_the_money_goes_back() {
 }
 
 #[test]
+fn money_that_comes_in_after_all_can_be_found_again() {
+    let (mut sale, _, booking) = paying();
+    let (intent, due_at) = (None, sale.now);
+    sale.tell(Command::SettlePayment { booking, intent, outcome: declined(), due_at }).unwrap();
+    assert_eq!(sale.payment(booking).intent, None);
+    sale.hear(booking, paid());
+    assert_eq!(sale.payment(booking).intent, Some(IntentId::new("pi_1").unwrap()));
+    assert_eq!(sale.stands(booking), ("failed", "refunding", 4500));
+}
+
+#[test]
 fn a_second_payment_is_never_decided_by_a_machine() {
     let (mut sale, _, booking) = paying();
     sale.hear(booking, paid());

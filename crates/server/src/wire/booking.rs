@@ -109,6 +109,7 @@ pub(crate) struct Payment<'a> {
     #[schema(value_type = Option<String>)]
     client_secret: (),
     /// Why it failed, was given back, or needs a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
 }
 

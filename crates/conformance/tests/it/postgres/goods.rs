@@ -6,8 +6,8 @@ use std::{
 };
 
 use holdfast_domain::{
-    Actor, Ask, Command, Currency, HoldId, HolderId, InventoryDef, Money, Offer, OfferDef, OfferId, Pick,
-    StockLine,
+    Actor, Ask, BookingId, Command, Currency, HoldId, HolderId, IntentId, InventoryDef, Moment, Money, Offer,
+    OfferDef, OfferId, PayTerms, PaymentOutcome, Pick, StockLine,
     seat_plan::{RowDef, SectionDef},
 };
 use holdfast_engine::{
@@ -75,6 +75,22 @@ pub(crate) fn place(holder: &str, asks: Vec<Ask>) -> Command {
 
 pub(crate) fn confirm(hold: HoldId) -> Command {
     Command::Confirm { booking: mint::booking_id(), hold }
+}
+
+pub(crate) fn pay(hold: HoldId) -> Command {
+    let terms = PayTerms { pin_s: 120, grace_s: 0, look_s: 0 };
+    Command::BeginPayment { booking: mint::booking_id(), hold, method: None, terms }
+}
+
+/// What the provider says of a booking's own payment.
+pub(crate) fn report(booking: BookingId, outcome: PaymentOutcome) -> Command {
+    let intent = IntentId::new(&format!("pi_{booking}")).expect("a name");
+    Command::SettlePayment { booking, intent: Some(intent), outcome, due_at: Moment::from_ms(0) }
+}
+
+/// The price of a seat.
+pub(crate) fn paid() -> PaymentOutcome {
+    PaymentOutcome::Succeeded { amount: price(), currency: Currency::new("EUR").expect("a currency") }
 }
 
 pub(crate) fn key(name: &str) -> IdempotencyKey {

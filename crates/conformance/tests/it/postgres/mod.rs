@@ -2,9 +2,9 @@
 //! before one node and before three, what PostgreSQL itself refuses, and what happens when it is hurt.
 
 mod faults;
-mod goods;
+pub(crate) mod goods;
 mod histories;
-mod house;
+pub(crate) mod house;
 mod nodes;
 mod refuses;
 mod seeded_bugs;

@@ -1,16 +1,20 @@
 //! With the program's protection removed, PostgreSQL itself refuses: SQL written straight into the books.
 
-use holdfast_engine::strategy::Claiming;
+use holdfast_domain::PaymentOutcome;
+use holdfast_engine::{
+    ledger::{Outcome, Reply},
+    strategy::Claiming,
+};
 
 use super::{
-    goods::{ask, confirm, fest, hall, held, place, seat, sell},
+    goods::{ask, ask_as, confirm, fest, hall, held, paid, pay, place, report, seat, sell},
     house::{House, nodes, settings},
 };
 
 const DATABASE: &str = "books";
 
 /// Each statement, and the constraint that must refuse it.
-const WRONGS: [(&str, &str); 9] = [
+const WRONGS: [(&str, &str); 19] = [
     (
         "INSERT INTO holdfast.claims (offer_id, unit_no, hold_id, qty, exclusive)
          VALUES ('hall', 0, 'somebody-else', 1, true)",
@@ -34,6 +38,16 @@ const WRONGS: [(&str, &str); 9] = [
         "answers_pkey",
     ),
     ("UPDATE holdfast.claims SET qty = 0", "claims_qty_check"),
+    ("UPDATE holdfast.payments SET refunded = captured + 1", "payments_sums"),
+    ("UPDATE holdfast.payments SET refunded = -1", "payments_sums"),
+    ("UPDATE holdfast.payments SET due_at = NULL WHERE state = 'requires_payment'", "payments_check"),
+    ("UPDATE holdfast.payments SET captured = 1 WHERE state = 'requires_payment'", "payments_in_flight"),
+    ("UPDATE holdfast.payments SET captured = 0 WHERE state = 'succeeded'", "payments_kept"),
+    ("UPDATE holdfast.payments SET state = 'refunded' WHERE state = 'succeeded'", "payments_refunded"),
+    ("UPDATE holdfast.payments SET state = 'gone'", "payments_state_check"),
+    ("UPDATE holdfast.payments SET intent = 'pi_1'", "one_intent"),
+    ("UPDATE holdfast.holds SET pinned_until = NULL WHERE state = 'paying'", "holds_pinned_check"),
+    ("UPDATE holdfast.answers SET booking_id = 'bk' WHERE status <> 0", "answers_open"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,6 +59,12 @@ async fn postgresql_itself_refuses_every_wrong() {
     let reply = ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
     let hold = held(&reply).expect("a free seat");
     ask(&*node, confirm(hold)).await.expect("an answer");
+    for (name, said) in [("A-2", PaymentOutcome::Processing), ("A-3", paid())] {
+        let reply = ask(&*node, place("bob", vec![seat(name)])).await.expect("an answer");
+        let begun = ask_as(&*node, name, pay(held(&reply).expect("a free seat"))).await.expect("an answer");
+        let Reply::Done(Outcome::PaymentBegun(view)) = begun else { panic!("{begun:?}") };
+        ask_as(&*node, name, report(view.booking.id, said)).await.expect("an answer");
+    }
     for (wrong, constraint) in WRONGS {
         let refused = house.server.ask(DATABASE, wrong).expect_err(wrong).to_string();
         assert!(refused.contains(&format!("\"{constraint}\"")), "{wrong}: {refused}");

@@ -462,7 +462,7 @@ impl Ledger for PostgresLedger {
         let found = leased.into_iter().filter_map(|id| copy.state.booking(id));
         let mut due: Vec<_> =
             found.filter(|booking| booking.payment_due().is_some_and(|at| at <= now)).collect();
-        due.sort_unstable_by_key(|booking| booking.payment_due());
+        due.sort_unstable_by_key(|booking| (booking.payment_due(), booking.id));
         Ok(due.into_iter().map(|booking| booking_view(&copy.state, booking, now)).collect())
     }
 
