@@ -62,6 +62,7 @@ async fn one_key_begins_one_payment(nodes: &Nodes) {
     assert_eq!(replies.iter().filter(|reply| **reply == open).count(), 199, "{replies:?}");
     let page = PageRequest { after: None, limit: 10 };
     assert_eq!(nodes[0].bookings(BookingFilter::default(), page).await.expect("a list").data.len(), 1);
+    ask(&*nodes[0], report(begun[0], paid())).await.expect("an answer");
 }
 
 /// Each with words of its own: the first ones are everybody's.

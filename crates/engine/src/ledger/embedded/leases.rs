@@ -7,7 +7,6 @@ use std::{
 };
 
 use holdfast_domain::{BookingId, Moment};
-use parking_lot::Mutex;
 
 use super::instant_now;
 use crate::ledger::BookingView;
@@ -15,28 +14,31 @@ use crate::ledger::BookingView;
 /// What is handed out: a booking, for the moment at which it was due, and until when nobody else is given it. Whatever
 /// is written down about a payment moves that moment, and with it the lease is over.
 #[derive(Debug, Default)]
-pub(super) struct Leases(Mutex<HashMap<BookingId, (Option<Moment>, Instant)>>);
+pub(super) struct Leases(HashMap<BookingId, (Option<Moment>, Instant)>);
 
 impl Leases {
-    pub(super) fn count(&self) -> usize {
-        self.0.lock().len()
+    /// How many of those that are due may be somebody's already.
+    pub(super) fn count(&mut self) -> usize {
+        let now = instant_now();
+        self.0.retain(|_, (_, until)| now < *until);
+        self.0.len()
     }
 
     /// Of those that are due, the first `limit` that nobody drives: leased from now on.
-    pub(super) fn take(&self, due: Vec<BookingView>, limit: usize, lease: Duration) -> Vec<BookingView> {
-        let now = instant_now();
-        let mut leases = self.0.lock();
-        leases.retain(|_, (_, until)| now < *until);
-        let driven = |view: &BookingView, leases: &HashMap<_, (Option<Moment>, Instant)>| {
-            leases.get(&view.booking.id).is_some_and(|(due_at, _)| *due_at == view.booking.payment_due())
-        };
-        let mut taken = Vec::new();
-        for view in due {
-            if taken.len() < limit && !driven(&view, &leases) {
-                leases.insert(view.booking.id, (view.booking.payment_due(), now + lease));
-                taken.push(view);
-            }
-        }
-        taken
+    pub(super) fn take(
+        &mut self,
+        mut due: Vec<BookingView>,
+        limit: usize,
+        lease: Duration,
+    ) -> Vec<BookingView> {
+        due.retain(|view| !self.is_driven(view));
+        due.truncate(limit);
+        let until = instant_now() + lease;
+        self.0.extend(due.iter().map(|view| (view.booking.id, (view.booking.payment_due(), until))));
+        due
+    }
+
+    fn is_driven(&self, view: &BookingView) -> bool {
+        self.0.get(&view.booking.id).is_some_and(|(due_at, _)| *due_at == view.booking.payment_due())
     }
 }

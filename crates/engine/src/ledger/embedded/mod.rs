@@ -154,7 +154,8 @@ pub struct EmbeddedLedger {
     reader: Arc<Mutex<Connection>>,
     max_page: usize,
     writer: Mutex<Option<JoinHandle<()>>>,
-    leases: Leases,
+    /// Asked for one after another, so that nobody is handed what another one is about to be.
+    leases: tokio::sync::Mutex<Leases>,
     /// Of a gate's memory: another one each time these books are opened.
     epoch: AtomicU64,
     _lock: Option<FolderLock>,
@@ -184,7 +185,7 @@ impl EmbeddedLedger {
         let thread = std::thread::Builder::new().name("ledger-writer".into()).spawn(move || writer.run(live));
         let no_thread = |source| StoreError::Folder { dir: "the writer's thread".into(), source };
         let writer = Mutex::new(Some(thread.map_err(no_thread)?));
-        let leases = Leases::default();
+        let leases = tokio::sync::Mutex::default();
         Ok(Self { shared, place, reader, max_page, writer, leases, epoch, _lock: lock })
     }
 
@@ -284,8 +285,10 @@ impl Ledger for EmbeddedLedger {
 
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
         let limit = limit.clamp(1, self.max_page);
-        let due = self.ask(|to| Read::PaymentsDue(limit + self.leases.count(), to)).await?;
-        Ok(self.leases.take(due, limit, lease))
+        let mut leases = self.leases.lock().await;
+        let look_at = limit + leases.count();
+        let due = self.ask(|to| Read::PaymentsDue(look_at, to)).await?;
+        Ok(leases.take(due, limit, lease))
     }
 
     async fn journal(

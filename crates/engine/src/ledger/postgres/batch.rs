@@ -16,12 +16,12 @@ use tokio_postgres::types::Type;
 
 use super::{
     Books,
-    answers::{Digested, Given, digest},
+    answers::{Digested, Given, Kept, Words, digest},
     effects::Effects,
     replica::Replica,
     rows::offers_of,
     session::{Session, Sql, Trouble},
-    write::{self, Done, Kept, Words},
+    write::{self, Done},
 };
 use crate::ledger::{
     Outcome, Render, Reply, Request, changes::Touched, closes_key_of, opens_key, views::outcome,

@@ -6,15 +6,15 @@
 //! order while holding something later, so nobody waits in a circle.
 
 use futures::future::try_join_all;
-use holdfast_domain::{BookingId, BookingState, Hold, HoldState, Moment};
+use holdfast_domain::{BookingState, Hold, HoldState, Moment};
 use tokio_postgres::types::Type;
 
 use super::{
+    answers::{self, Kept},
     effects::{Chain, ClaimChange, Effects, UnitChange, UnitKey},
     payments, rows,
     session::{Session, Sql, Trouble},
 };
-use crate::ledger::Answer;
 
 const INSERT_OFFERS: Sql = Sql {
     text: "INSERT INTO holdfast.offers (id, name, kind, definition, created_at, version, changed_at)
@@ -154,26 +154,6 @@ const PUT_BOOKING: Sql = Sql {
         Type::INT8,
     ],
 };
-const INSERT_ANSWERS: Sql = Sql {
-    text: "INSERT INTO holdfast.answers (key, fingerprint, status, body, at, booking_id)
-           SELECT key, fingerprint, status, body, holdfast.at($5), booking_id
-           FROM unnest($1::bytea[], $2::bytea[], $3::smallint[], $4::bytea[], $6::text[])
-                AS t(key, fingerprint, status, body, booking_id)",
-    types: &[
-        Type::BYTEA_ARRAY,
-        Type::BYTEA_ARRAY,
-        Type::INT2_ARRAY,
-        Type::BYTEA_ARRAY,
-        Type::INT8,
-        Type::TEXT_ARRAY,
-    ],
-};
-/// The first words that an open key is given are the ones that count.
-const CLOSE_ANSWER: Sql = Sql {
-    text: "UPDATE holdfast.answers SET status = $2, body = $3, booking_id = NULL
-           WHERE key = $1 AND booking_id IS NOT NULL",
-    types: &[Type::BYTEA, Type::INT2, Type::BYTEA],
-};
 /// Entries of several offers carry their lists as one text each: arrays of arrays would all have to be equally long.
 const INSERT_ENTRIES: Sql = Sql {
     text: "INSERT INTO holdfast.journal
@@ -200,34 +180,6 @@ const INSERT_ENTRIES: Sql = Sql {
         Type::BYTEA_ARRAY,
     ],
 };
-
-/// An answer to be kept with the effect it describes.
-#[derive(Debug, Clone)]
-pub(super) struct Kept {
-    pub(super) key: [u8; 32],
-    pub(super) fingerprint: [u8; 32],
-    pub(super) words: Words,
-}
-
-/// What is kept under a key.
-#[derive(Debug, Clone)]
-pub(super) enum Words {
-    Answer(Answer),
-    /// None yet, and the payment that will have them.
-    Open(BookingId),
-    /// Those of a key that was open.
-    Closing(Answer),
-}
-
-impl Words {
-    /// The answer, if there is one, and otherwise what stands in its place.
-    fn columns(&self) -> (i16, &[u8], Option<String>) {
-        match self {
-            Self::Answer(answer) | Self::Closing(answer) => (answer.status as i16, &answer.body, None),
-            Self::Open(booking) => (0, &[], Some(booking.to_string())),
-        }
-    }
-}
 
 /// Somebody else got there first: what this transaction counted on is no longer so.
 pub(super) fn all(changed: u64, expected: usize, what: &str) -> Result<(), Trouble> {
@@ -266,7 +218,7 @@ pub(super) async fn commit(
         holds(session, effects),
         bookings(session, effects),
         payments::put(session, effects),
-        answers(session, kept, now),
+        answers::put(session, kept, now),
         entries(session, effects, chain.id, &linked),
         update_offers(session, effects),
     );
@@ -494,27 +446,6 @@ async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
         all(session.change(&PUT_BOOKING, args).await?, 1, "a booking is cancelled already")
     });
     try_join_all(put).await.map(drop)
-}
-
-async fn answers(session: &Session, kept: &[Kept], now: Moment) -> Result<(), Trouble> {
-    let (closing, new): (Vec<&Kept>, Vec<&Kept>) =
-        kept.iter().partition(|kept| matches!(kept.words, Words::Closing(_)));
-    if !new.is_empty() {
-        let keys: Vec<&[u8]> = new.iter().map(|kept| &kept.key[..]).collect();
-        let fingerprints: Vec<&[u8]> = new.iter().map(|kept| &kept.fingerprint[..]).collect();
-        let statuses: Vec<_> = new.iter().map(|kept| kept.words.columns().0).collect();
-        let bodies: Vec<&[u8]> = new.iter().map(|kept| kept.words.columns().1).collect();
-        let bookings: Vec<_> = new.iter().map(|kept| kept.words.columns().2).collect();
-        let args: super::session::Args<'_> =
-            &[&keys, &fingerprints, &statuses, &bodies, &now.ms(), &bookings];
-        session.change(&INSERT_ANSWERS, args).await?;
-    }
-    for kept in closing {
-        let (status, body, _) = kept.words.columns();
-        let closed = session.change(&CLOSE_ANSWER, &[&&kept.key[..], &status, &body]).await?;
-        all(closed, 1, "somebody else gave the key its words")?;
-    }
-    Ok(())
 }
 
 async fn entries(session: &Session, effects: &Effects, chain: i64, linked: &Linked) -> Result<(), Trouble> {

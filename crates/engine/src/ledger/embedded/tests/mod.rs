@@ -9,7 +9,6 @@ mod expiry;
 mod failures;
 mod flushing;
 mod logs;
-mod payments;
 mod queueing;
 mod serving;
 mod verifying;

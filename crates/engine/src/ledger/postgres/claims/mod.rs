@@ -31,13 +31,13 @@ use tokio_postgres::types::Type;
 
 use super::{
     Books,
-    answers::{Given, digest},
+    answers::{Given, Kept, Words, digest},
     batch::{key_of, lock_key, refused, versions_clock_and_answers},
     effects::{Effects, UnitKey},
     replica::Replica,
     rows,
     session::{Session, Sql, Trouble},
-    write::{self, Done, Kept, Words},
+    write::{self, Done},
 };
 use crate::{
     ledger::{
