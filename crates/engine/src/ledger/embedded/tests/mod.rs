@@ -9,6 +9,7 @@ mod expiry;
 mod failures;
 mod flushing;
 mod logs;
+mod payments;
 mod queueing;
 mod serving;
 mod verifying;
