@@ -13,7 +13,7 @@ use super::{
 };
 use crate::ledger::{Answer, IdempotencyKey, Reply};
 
-const FIND: Sql = Sql {
+pub(super) const FIND: Sql = Sql {
     text: "SELECT key, fingerprint, status, body, booking_id FROM holdfast.answers WHERE key = ANY($1)",
     types: &[Type::BYTEA_ARRAY],
 };

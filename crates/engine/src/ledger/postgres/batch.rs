@@ -16,7 +16,7 @@ use tokio_postgres::types::Type;
 
 use super::{
     Books,
-    answers::{Digested, Given, Kept, Words, digest},
+    answers::{Digested, FIND, Given, Kept, Words, digest},
     effects::Effects,
     replica::Replica,
     rows::offers_of,
@@ -52,15 +52,22 @@ pub(super) enum Settled {
     Again(BTreeSet<OfferId>),
 }
 
+/// The offers that a request names itself; `None` where only the copy can tell.
+pub(super) fn named(command: &Command) -> Option<BTreeSet<OfferId>> {
+    match command {
+        Command::CreateOffer { offer } => Some([offer.id().clone()].into()),
+        Command::AmendOffer { offer, .. } | Command::Block { offer, .. } | Command::Unblock { offer, .. } => {
+            Some([offer.clone()].into())
+        }
+        Command::PlaceHold { asks, .. } => Some(asks.iter().map(|ask| ask.offer.clone()).collect()),
+        _ => None,
+    }
+}
+
 /// The offers that a request is about, as far as the copy knows.
 pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeSet<OfferId> {
     let of_hold = |id| state.hold(id, Moment::MIN).map(|hold| offers_of(&hold.lines)).unwrap_or_default();
     match command {
-        Command::CreateOffer { offer } => [offer.id().clone()].into(),
-        Command::AmendOffer { offer, .. } | Command::Block { offer, .. } | Command::Unblock { offer, .. } => {
-            [offer.clone()].into()
-        }
-        Command::PlaceHold { asks, .. } => asks.iter().map(|ask| ask.offer.clone()).collect(),
         Command::ExtendHold { hold } | Command::ReleaseHold { hold } | Command::Confirm { hold, .. } => {
             of_hold(*hold).into_iter().collect()
         }
@@ -76,6 +83,11 @@ pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeS
         Command::Tidy { .. } => decide(state, command, &Actor::System, now)
             .map(|tidy| Effects::of(state, &tidy.events, &Actor::System, now).offers.into_keys().collect())
             .unwrap_or_default(),
+        Command::CreateOffer { .. }
+        | Command::AmendOffer { .. }
+        | Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::PlaceHold { .. } => named(command).unwrap_or_default(),
     }
 }
 
@@ -104,14 +116,13 @@ pub(super) async fn settle(
     patience: Patience,
 ) -> Result<Vec<Settled>, Trouble> {
     let mut session = books.sessions.ordinary().await?;
-    lock(&mut session, &mut offers, patience).await?;
     let keys: Vec<Option<Digested>> =
         requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
     let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
-    let (versions, clock, given) = versions_clock_and_answers(&session, &offers, &wanted).await?;
+    let (versions, clock, given) = lock(&mut session, &mut offers, patience, &wanted).await?;
     let mut copy = books.writable().await?;
     if versions.iter().any(|(offer, version)| copy.version_of(offer) != *version) {
-        let unseen = Replica::unseen(&session, copy.horizon()).await?;
+        let unseen = Replica::unseen(&session, copy.horizon(), &books.chains).await?;
         books.follow_with(&mut copy, &unseen)?;
     }
     let now = copy.hear(books.time.of(clock));
@@ -141,10 +152,14 @@ pub(super) async fn settle(
     let chain =
         write::commit(&mut session, &effects, &kept, books.chains.take(), now, Done::default()).await?;
     books.chains.put_back(chain);
+    books.chains.applied(chain, effects.entries.len());
     copy.is_true();
     books.announce(touched.changes(&copy.state));
     Ok(settled)
 }
+
+/// The versions of the offers, PostgreSQL's clock, and the answers given before.
+type Looked = (Vec<(String, Version)>, Moment, Given);
 
 /// Read after the locks are held, in statements of their own: what a statement sees was settled when it began, and
 /// the clock is read after the waiting is over.
@@ -152,10 +167,10 @@ pub(super) async fn versions_clock_and_answers(
     session: &Session,
     offers: &BTreeSet<OfferId>,
     keys: &[Digested],
-) -> Result<(Vec<(String, Version)>, Moment, Given), Trouble> {
+) -> Result<Looked, Trouble> {
     let names: Vec<&str> = offers.iter().map(OfferId::as_str).collect();
     let named: super::session::Args<'_> = &[&names];
-    let (versions, clock, given) = tokio::try_join!(
+    let (versions, clock, given) = futures::try_join!(
         session.rows(&VERSIONS, named),
         session.rows(&CLOCK, &[]),
         Given::find(session, keys),
@@ -165,17 +180,27 @@ pub(super) async fn versions_clock_and_answers(
     Ok((versions, Moment::from_ms(clock.get(0)), given))
 }
 
+/// Begins, takes the offers and looks.
 async fn lock(
     session: &mut Session,
     offers: &mut BTreeSet<OfferId>,
     patience: Patience,
-) -> Result<(), Trouble> {
+    wanted: &[Digested],
+) -> Result<Looked, Trouble> {
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
     match patience {
         Patience::Wait => {
             let locks: Vec<_> =
                 keys.iter().map(|key| format!("SELECT pg_advisory_xact_lock({key})")).collect();
-            session.begin_with(&locks.join("; ")).await
+            session.know(&[&VERSIONS, &CLOCK, &FIND]).await?;
+            session.begins();
+            let begin = session.beginning(&locks.join("; "));
+            // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.
+            let locked = futures::future::try_join(
+                session.run(&begin),
+                versions_clock_and_answers(session, offers, wanted),
+            );
+            Ok(locked.await?.1)
         }
         Patience::Skip => {
             session.begin().await?;
@@ -183,7 +208,7 @@ async fn lock(
             let had = session.rows(&TRY_LOCK, &[&keys]).await?;
             let had: BTreeSet<i64> = had.iter().map(|row| row.get(0)).collect();
             offers.retain(|offer| had.contains(&lock_key(offer)));
-            Ok(())
+            versions_clock_and_answers(session, offers, wanted).await
         }
     }
 }

@@ -12,7 +12,6 @@ use holdfast_domain::{
     Actor, Amendment, Booking, BookingId, BookingState, Event, Hold, HoldId, HoldState, Kind, Line, Moment,
     Offer, OfferId, PaymentEvent, State, UnitNo, Version,
 };
-use sha2::{Digest, Sha256};
 
 use super::rows::offers_of;
 use crate::ledger::codec;
@@ -83,6 +82,8 @@ pub(super) struct Effects {
     pub(super) units: BTreeMap<UnitKey, UnitChange>,
     pub(super) claims: BTreeMap<ClaimKey, ClaimChange>,
     pub(super) holds: BTreeMap<HoldId, Hold>,
+    /// Those among the holds that have no row yet.
+    pub(super) placed: BTreeSet<HoldId>,
     pub(super) bookings: BTreeMap<BookingId, Booking>,
     pub(super) entries: Vec<EntryRow>,
     /// Cells of calendars among the units, with their capacity: they may not have a row yet.
@@ -171,6 +172,7 @@ impl Effects {
             Event::HoldPlaced(placed) => {
                 let hold = Hold::placed(placed.clone(), version);
                 self.take(state, &hold);
+                self.placed.insert(hold.id);
                 self.holds.insert(hold.id, hold);
             }
             Event::HoldExtended { hold, expires_at } => {
@@ -417,32 +419,7 @@ impl Effects {
 
     /// The holds whose rows existed before: those that must be locked before anybody decides about them.
     pub(super) fn older_holds(&self) -> BTreeSet<(OfferId, HoldId)> {
-        let is_placing = |entry: &&EntryRow| matches!(entry.event, Event::HoldPlaced(_));
-        let placed: BTreeSet<HoldId> =
-            self.entries.iter().filter(is_placing).filter_map(|entry| entry.hold).collect();
-        let older = self.holds.values().filter(|hold| !placed.contains(&hold.id));
+        let older = self.holds.values().filter(|hold| !self.placed.contains(&hold.id));
         older.map(|hold| (super::rows::home(&hold.lines).clone(), hold.id)).collect()
-    }
-}
-
-/// A chain of hashes over the entries that one connection at a time writes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chain {
-    pub(super) id: i64,
-    pub(super) link: i64,
-    pub(super) hash: [u8; 32],
-}
-
-impl Chain {
-    pub(super) fn fresh() -> Self {
-        // 63 random bits: two chains with one name would be noticed by `verify`, and will not happen.
-        let id = (crate::mint::random_bits() as u64 >> 1) as i64;
-        Self { id, link: 0, hash: [0; 32] }
-    }
-
-    #[must_use]
-    pub(super) fn then(self, entry: &[u8]) -> Self {
-        let hash = Sha256::new().chain_update(self.hash).chain_update(entry).finalize();
-        Self { id: self.id, link: self.link + 1, hash: hash.into() }
     }
 }

@@ -61,7 +61,7 @@ pub(super) async fn run(books: Arc<Books>, mut questions: Questions, every: Dura
 async fn look(books: &Books) -> Result<(), Trouble> {
     let horizon = books.loaded().await?.horizon();
     let session = books.sessions.following().await?;
-    let unseen = Replica::unseen(&session, horizon).await?;
+    let unseen = Replica::unseen(&session, horizon, &books.chains).await?;
     drop(session);
     books.follow(&unseen).await
 }

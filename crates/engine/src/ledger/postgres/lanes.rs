@@ -149,8 +149,12 @@ async fn second_look(books: &Books, jobs: Vec<Job>) -> Vec<Job> {
 /// Jobs that could not be looked at, and why.
 type Unseen = (Vec<Job>, Trouble);
 
-/// Sorts by what the copy thinks of them as it is.
+/// Sorts by what the copy thinks of them as it is. While the batch before still has the copy, everybody joins the next
+/// batch: it waits for the same locks as that one, and decides about them all the same.
 async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), Unseen> {
+    if books.copy.try_read().is_err() {
+        return Ok((jobs, Vec::new()));
+    }
     let copy = match books.loaded().await {
         Ok(copy) => copy,
         Err(trouble) => return Err((jobs, trouble)),

@@ -14,11 +14,13 @@
 
 mod answers;
 mod batch;
+mod chains;
 mod claims;
 mod clock;
 mod effects;
 mod feed;
 mod gate;
+mod holds;
 pub mod inspect;
 pub mod keys;
 mod lanes;
@@ -37,7 +39,7 @@ use std::{collections::BTreeSet, ops, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use holdfast_domain::{BookingId, HoldId, OfferId};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::{
     sync::{RwLockReadGuard, RwLockWriteGuard, broadcast},
     task::JoinHandle,
@@ -45,8 +47,8 @@ use tokio::{
 
 use self::{
     batch::{Patience, Settled},
+    chains::Chains,
     claims::{Claim, Queues},
-    effects::Chain,
     feed::Feed,
     lanes::Lanes,
     replica::{Replica, Unseen},
@@ -170,21 +172,6 @@ impl std::fmt::Debug for Books {
     }
 }
 
-/// Chains that nobody writes to just now.
-#[derive(Debug, Default)]
-struct Chains(Mutex<Vec<Chain>>);
-
-impl Chains {
-    fn take(&self) -> Chain {
-        self.0.lock().pop().unwrap_or_else(Chain::fresh)
-    }
-
-    /// Only after its transaction is known to be committed: one of unknown fate is left to rest.
-    fn put_back(&self, chain: Chain) {
-        self.0.lock().push(chain);
-    }
-}
-
 /// The copy while somebody changes it. Between [`is_ahead`](Writable::is_ahead) and [`is_true`](Writable::is_true) it
 /// shows what may never happen; however that ends, by an error or a panic, such a copy is seen by nobody.
 struct Writable<'a> {
@@ -286,12 +273,16 @@ impl Books {
         patience: Patience,
     ) -> Result<Vec<Settled>, Trouble> {
         let mut offers = also;
-        {
-            let copy = self.loaded().await?;
-            let now = copy.about_now(&self.time);
-            let about =
-                requests.iter().flat_map(|request| batch::concerned(&copy.state, &request.command, now));
-            offers.extend(about);
+        // The copy may be busy with the batch before; whoever need not ask it begins meanwhile.
+        let named: Option<Vec<_>> = requests.iter().map(|request| batch::named(&request.command)).collect();
+        match named {
+            Some(named) => offers.extend(named.into_iter().flatten()),
+            None => {
+                let copy = self.loaded().await?;
+                let now = copy.about_now(&self.time);
+                let about = |request: &&Request| batch::concerned(&copy.state, &request.command, now);
+                offers.extend(requests.iter().flat_map(about));
+            }
         }
         batch::settle(self, requests, offers, patience).await
     }

@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 use tokio_postgres::{Row, types::Type};
 
 use super::{
+    chains::Chains,
     rows,
     session::{Session, Sql, Trouble},
 };
@@ -82,8 +83,12 @@ const BOOKINGS: Sql = Sql {
     types: &[],
 };
 const UNSEEN: Sql = Sql {
-    text: "SELECT seq, offers, before, version, entry FROM holdfast.journal WHERE xid >= $1 ORDER BY seq LIMIT $2",
-    types: &[Type::INT8, Type::INT8],
+    text: "SELECT seq, offers, before, version, entry FROM holdfast.journal j
+           WHERE xid >= $1 AND NOT EXISTS (
+               SELECT FROM unnest($3::bigint[], $4::bigint[]) AS own(chain, link)
+               WHERE own.chain = j.chain AND own.link >= j.link)
+           ORDER BY seq LIMIT $2",
+    types: &[Type::INT8, Type::INT8, Type::INT8_ARRAY, Type::INT8_ARRAY],
 };
 
 #[derive(Debug)]
@@ -125,13 +130,16 @@ impl Replica {
         Ok(Self { state: State::from_parts(parts), snapshots, horizon, now, heard: instant_now(), interner })
     }
 
-    /// Reads what the journal has beyond `horizon`. Ask from inside a transaction to see its own view.
-    pub(super) async fn unseen(session: &Session, horizon: i64) -> Result<Unseen, Trouble> {
-        let most = MOST_FOLLOWED + 1;
+    /// Reads what the journal has beyond `horizon`, but for what the node itself wrote and its copy has applied. Ask
+    /// from inside a transaction to see its own view.
+    pub(super) async fn unseen(session: &Session, horizon: i64, own: &Chains) -> Result<Unseen, Trouble> {
+        let (most, (chains, links)) = (MOST_FOLLOWED + 1, own.seen());
         // The horizon first: what settles between the two statements is read twice rather than never.
-        let (at, rows) =
-            futures::future::try_join(horizon_and_clock(session), session.rows(&UNSEEN, &[&horizon, &most]))
-                .await?;
+        let (at, rows) = futures::future::try_join(
+            horizon_and_clock(session),
+            session.rows(&UNSEEN, &[&horizon, &most, &chains, &links]),
+        )
+        .await?;
         Ok(Unseen { horizon: at.0, clock: at.1, rows })
     }
 

@@ -243,16 +243,36 @@ impl Session {
     }
 
     pub(super) async fn begin(&mut self) -> Result<(), Trouble> {
-        self.begun = true;
+        self.begins();
         let begin = Arc::clone(&self.of.begin);
-        self.bounded(self.client().batch_execute(&begin)).await
+        self.run(&begin).await
     }
 
     /// Begins with these statements in the same breath.
     pub(super) async fn begin_with(&mut self, statements: &str) -> Result<(), Trouble> {
+        self.begins();
+        self.run(&self.beginning(statements)).await
+    }
+
+    /// What to [`run`](Self::run) in order to begin with these statements.
+    pub(super) fn beginning(&self, statements: &str) -> String {
+        format!("{}; {statements}", self.of.begin)
+    }
+
+    /// From here on it is inside a transaction.
+    pub(super) const fn begins(&mut self) {
         self.begun = true;
-        let begin = format!("{}; {statements}", self.of.begin);
-        self.bounded(self.client().batch_execute(&begin)).await
+    }
+
+    /// Makes these known to PostgreSQL. What is sent in one breath must arrive in the order it was sent, and a
+    /// statement that first has to be made known comes late.
+    pub(super) async fn know(&self, statements: &[&Sql]) -> Result<(), Trouble> {
+        if self.of.prepared {
+            for sql in statements {
+                self.bounded(self.client().prepare_typed_cached(sql.text, sql.types)).await?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn run(&self, statements: &str) -> Result<(), Trouble> {

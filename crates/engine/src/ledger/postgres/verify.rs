@@ -13,7 +13,7 @@ use holdfast_domain::{Entry, Moment, Parts, State, Version, apply_as, invariants
 use tokio_postgres::{Row, types::Type};
 
 use super::{
-    effects::Chain,
+    chains::Chain,
     replica::{begin_view, read_parts},
     rows,
     session::{Connecting, Session, Sessions, Sql, Trouble},

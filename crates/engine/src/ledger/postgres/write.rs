@@ -6,13 +6,14 @@
 //! order while holding something later, so nobody waits in a circle.
 
 use futures::future::try_join_all;
-use holdfast_domain::{BookingState, Hold, HoldState, Moment};
+use holdfast_domain::{BookingState, Moment};
 use tokio_postgres::types::Type;
 
 use super::{
     answers::{self, Kept},
-    effects::{Chain, ClaimChange, Effects, UnitChange, UnitKey},
-    payments, rows,
+    chains::Chain,
+    effects::{ClaimChange, Effects, UnitChange, UnitKey},
+    holds, payments, rows,
     session::{Session, Sql, Trouble},
 };
 
@@ -69,20 +70,26 @@ const UPDATE_UNITS: Sql = Sql {
         Type::INT8_ARRAY,
     ],
 };
-pub(super) const INSERT_CLAIMS: Sql = Sql {
+const CLAIM: &[Type] = &[
+    Type::TEXT_ARRAY,
+    Type::INT8_ARRAY,
+    Type::TEXT_ARRAY,
+    Type::INT8_ARRAY,
+    Type::BOOL_ARRAY,
+    Type::BOOL_ARRAY,
+];
+/// The claims come in order. A second live claim breaks the unique index, and with it the whole transaction.
+const INSERT_CLAIMS: Sql = Sql {
+    text: "INSERT INTO holdfast.claims (offer_id, unit_no, hold_id, qty, exclusive, booked)
+           SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bool[], $6::bool[])",
+    types: CLAIM,
+};
+/// The same for those who ask the index instead: what somebody else has is left out.
+pub(super) const TRY_CLAIMS: Sql = Sql {
     text: "INSERT INTO holdfast.claims (offer_id, unit_no, hold_id, qty, exclusive, booked)
            SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bool[], $6::bool[])
-                         AS t(offer_id, unit_no, hold_id, qty, exclusive, booked)
-           ORDER BY offer_id, unit_no
            ON CONFLICT DO NOTHING",
-    types: &[
-        Type::TEXT_ARRAY,
-        Type::INT8_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::INT8_ARRAY,
-        Type::BOOL_ARRAY,
-        Type::BOOL_ARRAY,
-    ],
+    types: CLAIM,
 };
 const BOOK_CLAIMS: Sql = Sql {
     text: "UPDATE holdfast.claims c SET booked = true
@@ -95,39 +102,6 @@ const DELETE_CLAIMS: Sql = Sql {
            USING unnest($1::text[], $2::bigint[], $3::text[]) AS t(offer_id, unit_no, hold_id)
            WHERE c.offer_id = t.offer_id AND c.unit_no = t.unit_no AND c.hold_id = t.hold_id",
     types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY],
-};
-const PUT_HOLDS: Sql = Sql {
-    text: "INSERT INTO holdfast.holds AS h
-               (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body,
-                payments, pinned_until)
-           SELECT offer_id, id, holder, state, amount, currency, holdfast.at(expires), extensions,
-                  holdfast.at(ended), booking_id, version, body, payments, holdfast.at(pinned)
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[],
-                       $8::smallint[], $9::bigint[], $10::text[], $11::bigint[], $12::bytea[], $13::smallint[],
-                       $14::bigint[])
-                AS t(offer_id, id, holder, state, amount, currency, expires, extensions, ended, booking_id, version, body,
-                     payments, pinned)
-           ON CONFLICT (offer_id, id) DO UPDATE
-           SET state = excluded.state, expires_at = excluded.expires_at, extensions = excluded.extensions,
-               ended_at = excluded.ended_at, booking_id = excluded.booking_id, version = excluded.version,
-               payments = excluded.payments, pinned_until = excluded.pinned_until
-           WHERE h.state IN ('active', 'paying')",
-    types: &[
-        Type::TEXT_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::INT8_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::INT8_ARRAY,
-        Type::INT2_ARRAY,
-        Type::INT8_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::INT8_ARRAY,
-        Type::BYTEA_ARRAY,
-        Type::INT2_ARRAY,
-        Type::INT8_ARRAY,
-    ],
 };
 const PUT_BOOKING: Sql = Sql {
     text: "INSERT INTO holdfast.bookings AS b
@@ -155,15 +129,17 @@ const PUT_BOOKING: Sql = Sql {
     ],
 };
 /// Entries of several offers carry their lists as one text each: arrays of arrays would all have to be equally long.
+/// Most have one offer, and then the lists are null. The transaction's number is asked for once.
 const INSERT_ENTRIES: Sql = Sql {
     text: "INSERT INTO holdfast.journal
-               (chain, link, at, actor, kind, offer_id, offers, before, version, hold_id, booking_id, entry, hash)
-           SELECT $1, link, holdfast.at(at), actor, kind, (string_to_array(offers, ' '))[1],
-                  string_to_array(offers, ' '), string_to_array(before, ' ')::bigint[], version, hold_id,
-                  booking_id, entry, hash
-           FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-                       $9::text[], $10::text[], $11::bytea[], $12::bytea[])
-                AS t(link, at, actor, kind, offers, before, version, hold_id, booking_id, entry, hash)
+               (xid, chain, link, at, actor, kind, offer_id, offers, before, version, hold_id, booking_id, entry, hash)
+           SELECT (SELECT pg_current_xact_id()::text::bigint), $1, link, holdfast.at(at), actor, kind, offer,
+                  coalesce(string_to_array(offers, ' '), ARRAY[offer]),
+                  coalesce(string_to_array(befores, ' ')::bigint[], ARRAY[before]),
+                  version, hold_id, booking_id, entry, hash
+           FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[],
+                       $9::text[], $10::bigint[], $11::text[], $12::text[], $13::bytea[], $14::bytea[])
+                AS t(link, at, actor, kind, offer, before, offers, befores, version, hold_id, booking_id, entry, hash)
            ORDER BY link",
     types: &[
         Type::INT8,
@@ -171,6 +147,8 @@ const INSERT_ENTRIES: Sql = Sql {
         Type::INT8_ARRAY,
         Type::TEXT_ARRAY,
         Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
         Type::TEXT_ARRAY,
         Type::TEXT_ARRAY,
         Type::INT8_ARRAY,
@@ -213,9 +191,9 @@ pub(super) async fn commit(
     }
     let written = tokio::try_join!(
         async { if done.units { Ok(()) } else { units(session, effects).await } },
-        async { if done.claims { Ok(()) } else { insert_claims(session, effects).await } },
+        async { if done.claims { Ok(()) } else { insert_claims(session, effects, &INSERT_CLAIMS).await } },
         change_claims(session, effects, &BOOK_CLAIMS, ClaimChange::Booked),
-        holds(session, effects),
+        holds::put(session, effects),
         bookings(session, effects),
         payments::put(session, effects),
         answers::put(session, kept, now),
@@ -318,7 +296,7 @@ pub(super) async fn units(session: &Session, effects: &Effects) -> Result<(), Tr
 }
 
 /// Inserts the claims that are new. Fewer rows than asked for means that somebody else has one of them.
-pub(super) async fn insert_claims(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+pub(super) async fn insert_claims(session: &Session, effects: &Effects, sql: &Sql) -> Result<(), Trouble> {
     let (mut ids, mut units, mut holds) = (Vec::new(), Vec::new(), Vec::new());
     let (mut quantities, mut exclusives, mut bookeds) = (Vec::new(), Vec::new(), Vec::new());
     for ((offer, unit, hold), change) in &effects.claims {
@@ -333,8 +311,7 @@ pub(super) async fn insert_claims(session: &Session, effects: &Effects) -> Resul
     if ids.is_empty() {
         return Ok(());
     }
-    let inserted =
-        session.change(&INSERT_CLAIMS, &[&ids, &units, &holds, &quantities, &exclusives, &bookeds]).await?;
+    let inserted = session.change(sql, &[&ids, &units, &holds, &quantities, &exclusives, &bookeds]).await?;
     all(inserted, ids.len(), "somebody else has a live claim")
 }
 
@@ -357,66 +334,6 @@ async fn change_claims(
     let units: Vec<_> = those().map(|(_, unit, _)| i64::from(*unit)).collect();
     let holds: Vec<_> = those().map(|(.., hold)| hold.to_string()).collect();
     all(session.change(sql, &[&ids, &units, &holds]).await?, ids.len(), "a claim is missing")
-}
-
-async fn holds(session: &Session, effects: &Effects) -> Result<(), Trouble> {
-    let holds: Vec<&Hold> = effects.holds.values().collect();
-    if holds.is_empty() {
-        return Ok(());
-    }
-    let offers: Vec<_> = holds.iter().map(|hold| rows::home(&hold.lines).as_str()).collect();
-    let ids: Vec<_> = holds.iter().map(|hold| hold.id.to_string()).collect();
-    let holders: Vec<_> = holds.iter().map(|hold| hold.holder.as_str()).collect();
-    let states: Vec<_> = holds.iter().map(|hold| rows::hold_state(hold.state)).collect();
-    let amounts: Vec<_> = holds.iter().map(|hold| hold.amount.minor() as i64).collect();
-    let currencies: Vec<_> = holds.iter().map(|hold| hold.currency.code()).collect();
-    let expires: Vec<_> = holds.iter().map(|hold| hold.expires_at.ms()).collect();
-    let extensions: Vec<_> = holds.iter().map(|hold| i16::from(hold.extensions)).collect();
-    let ended: Vec<_> = holds.iter().map(|hold| ended_at(effects, hold).map(Moment::ms)).collect();
-    let bookings: Vec<_> = holds.iter().map(|hold| booking_of(hold)).collect();
-    let versions: Vec<_> = holds.iter().map(|hold| hold.version.0 as i64).collect();
-    let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
-    let payments: Vec<_> = holds.iter().map(|hold| i16::from(hold.payments)).collect();
-    let pinned: Vec<_> = holds.iter().map(|hold| pinned_until(hold).map(Moment::ms)).collect();
-    let args: super::session::Args<'_> = &[
-        &offers,
-        &ids,
-        &holders,
-        &states,
-        &amounts,
-        &currencies,
-        &expires,
-        &extensions,
-        &ended,
-        &bookings,
-        &versions,
-        &bodies,
-        &payments,
-        &pinned,
-    ];
-    all(session.change(&PUT_HOLDS, args).await?, holds.len(), "a hold has already ended")
-}
-
-fn ended_at(effects: &Effects, hold: &Hold) -> Option<Moment> {
-    match hold.state {
-        HoldState::Active | HoldState::Paying { .. } => None,
-        HoldState::Released { at } | HoldState::Expired { at } => Some(at),
-        HoldState::Booked { booking } => effects.bookings.get(&booking).map(|booking| booking.created_at),
-    }
-}
-
-fn booking_of(hold: &Hold) -> Option<String> {
-    match hold.state {
-        HoldState::Booked { booking } | HoldState::Paying { booking, .. } => Some(booking.to_string()),
-        _ => None,
-    }
-}
-
-const fn pinned_until(hold: &Hold) -> Option<Moment> {
-    match hold.state {
-        HoldState::Paying { pinned_until, .. } => Some(pinned_until),
-        _ => None,
-    }
 }
 
 async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
@@ -456,20 +373,23 @@ async fn entries(session: &Session, effects: &Effects, chain: i64, linked: &Link
     let at: Vec<_> = of.iter().map(|entry| entry.at.ms()).collect();
     let actors: Vec<_> = of.iter().map(|entry| entry.actor.to_string()).collect();
     let kinds: Vec<_> = of.iter().map(|entry| entry.event.kind()).collect();
-    let offers: Vec<_> = of.iter().map(|entry| spaced(&entry.offers)).collect();
+    let offer: Vec<_> = of.iter().map(|entry| entry.offers.first().map(|offer| offer.as_str())).collect();
     let before: Vec<_> =
-        of.iter().map(|entry| spaced(entry.before.iter().map(|version| version.0))).collect();
+        of.iter().map(|entry| entry.before.first().map(|version| version.0 as i64)).collect();
+    let offers: Vec<_> = of.iter().map(|entry| spaced(entry.offers.iter())).collect();
+    let befores: Vec<_> = of.iter().map(|entry| spaced(entry.before.iter().map(|at| at.0))).collect();
     let versions: Vec<_> = of.iter().map(|entry| entry.version.0 as i64).collect();
     let holds: Vec<_> = of.iter().map(|entry| entry.hold.map(|hold| hold.to_string())).collect();
     let bookings: Vec<_> = of.iter().map(|entry| entry.booking.map(|booking| booking.to_string())).collect();
     let Linked { links, bytes, hashes } = linked;
     let args: super::session::Args<'_> = &[
-        &chain, &links, &at, &actors, &kinds, &offers, &before, &versions, &holds, &bookings, &bytes, &hashes,
+        &chain, &links, &at, &actors, &kinds, &offer, &before, &offers, &befores, &versions, &holds,
+        &bookings, &bytes, &hashes,
     ];
     session.change(&INSERT_ENTRIES, args).await.map(drop)
 }
 
-fn spaced<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    let words: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
-    words.join(" ")
+/// All of them in one text, where there are several.
+fn spaced<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> Option<String> {
+    (items.len() > 1).then(|| items.map(|item| item.to_string()).collect::<Vec<_>>().join(" "))
 }

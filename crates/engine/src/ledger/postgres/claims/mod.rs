@@ -33,6 +33,7 @@ use super::{
     Books,
     answers::{Given, Kept, Words, digest},
     batch::{key_of, lock_key, refused, versions_clock_and_answers},
+    chains::Chain,
     effects::{Effects, UnitKey},
     replica::Replica,
     rows,
@@ -288,7 +289,7 @@ async fn last_look(
         |copy: &Replica| versions.iter().all(|(offer, version)| copy.version_of(offer) >= *version);
     if !is_level(&*books.loaded().await?) {
         let horizon = books.loaded().await?.horizon();
-        let unseen = Replica::unseen(session, horizon).await?;
+        let unseen = Replica::unseen(session, horizon, &books.chains).await?;
         books.follow(&unseen).await?;
     }
     let copy = books.loaded().await?;
@@ -335,12 +336,12 @@ async fn commit(
     };
     let kept: Vec<Kept> = request.key.iter().map(keep).collect();
     let chain = write::commit(&mut session, &effects, &kept, books.chains.take(), now, done).await?;
-    books.chains.put_back(chain);
     drop(session);
-    if let Err(trouble) = books.applied(&effects).await {
+    if let Err(trouble) = books.applied(&effects, chain).await {
         // It is committed, whatever becomes of the copy: the next who needs the copy loads it anew.
         tracing::warn!(%trouble, "the copy of the books could not follow its own entry");
     }
+    books.chains.put_back(chain);
     Ok(Reply::Done(outcome))
 }
 
@@ -386,15 +387,19 @@ fn told(
 
 impl Books {
     /// Applies entries of our own that just committed, if it is their turn; otherwise the journal brings them.
-    async fn applied(&self, effects: &Effects) -> Result<(), Trouble> {
+    async fn applied(&self, effects: &Effects, chain: Chain) -> Result<(), Trouble> {
         let mut copy = self.writable().await?;
-        let mut touched = Touched::default();
+        let (mut touched, mut its_turn) = (Touched::default(), true);
         for entry in &effects.entries {
             let mut before = entry.offers.iter().zip(&entry.before);
             if !before.all(|(offer, before)| copy.version_of(offer.as_str()) == *before) {
+                its_turn = false;
                 break;
             }
             copy.apply(&entry.event, entry.at, entry.version, &mut touched);
+        }
+        if its_turn {
+            self.chains.applied(chain, effects.entries.len());
         }
         let changes = touched.changes(&copy.state);
         self.announce(changes);

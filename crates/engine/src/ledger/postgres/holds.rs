@@ -1,0 +1,166 @@
+//! The rows of holds: a placed one is inserted, an older one updated while it is still open.
+//!
+//! Two statements rather than one with `ON CONFLICT`, which looks for every new row before it inserts it: most of what a
+//! sale writes is new holds.
+
+use holdfast_domain::{Hold, HoldState, Moment};
+use tokio_postgres::types::Type;
+
+use super::{
+    effects::Effects,
+    rows,
+    session::{Args, Session, Sql, Trouble},
+    write::all,
+};
+
+const INSERT_HOLDS: Sql = Sql {
+    text: "INSERT INTO holdfast.holds
+               (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body,
+                payments, pinned_until)
+           SELECT offer_id, id, holder, state, amount, currency, holdfast.at(expires), extensions,
+                  holdfast.at(ended), booking_id, version, body, payments, holdfast.at(pinned)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[],
+                       $8::smallint[], $9::bigint[], $10::text[], $11::bigint[], $12::bytea[], $13::smallint[],
+                       $14::bigint[])
+                AS t(offer_id, id, holder, state, amount, currency, expires, extensions, ended, booking_id, version, body,
+                     payments, pinned)",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
+    ],
+};
+const UPDATE_HOLDS: Sql = Sql {
+    text: "UPDATE holdfast.holds h
+           SET state = t.state, expires_at = holdfast.at(t.expires), extensions = t.extensions,
+               ended_at = holdfast.at(t.ended), booking_id = t.booking_id, version = t.version,
+               payments = t.payments, pinned_until = holdfast.at(t.pinned)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::smallint[], $6::bigint[], $7::text[],
+                       $8::bigint[], $9::smallint[], $10::bigint[])
+                AS t(offer_id, id, state, expires, extensions, ended, booking_id, version, payments, pinned)
+           WHERE h.offer_id = t.offer_id AND h.id = t.id AND h.state IN ('active', 'paying')",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
+    ],
+};
+
+/// Writes the holds that changed.
+pub(super) async fn put(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    futures::future::try_join(insert(session, effects), update(session, effects)).await.map(drop)
+}
+
+async fn insert(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let holds: Vec<&Hold> = effects.placed.iter().map(|placed| &effects.holds[placed]).collect();
+    if holds.is_empty() {
+        return Ok(());
+    }
+    let Columns { offers, ids, states, expires, extensions, ended, bookings, versions, payments, pinned } =
+        Columns::of(effects, &holds);
+    let holders: Vec<_> = holds.iter().map(|hold| hold.holder.as_str()).collect();
+    let amounts: Vec<_> = holds.iter().map(|hold| hold.amount.minor() as i64).collect();
+    let currencies: Vec<_> = holds.iter().map(|hold| hold.currency.code()).collect();
+    let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
+    let args: Args<'_> = &[
+        &offers,
+        &ids,
+        &holders,
+        &states,
+        &amounts,
+        &currencies,
+        &expires,
+        &extensions,
+        &ended,
+        &bookings,
+        &versions,
+        &bodies,
+        &payments,
+        &pinned,
+    ];
+    session.change(&INSERT_HOLDS, args).await.map(drop)
+}
+
+async fn update(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    let older = effects.holds.values().filter(|hold| !effects.placed.contains(&hold.id));
+    let holds: Vec<&Hold> = older.collect();
+    if holds.is_empty() {
+        return Ok(());
+    }
+    let Columns { offers, ids, states, expires, extensions, ended, bookings, versions, payments, pinned } =
+        Columns::of(effects, &holds);
+    let args: Args<'_> =
+        &[&offers, &ids, &states, &expires, &extensions, &ended, &bookings, &versions, &payments, &pinned];
+    all(session.change(&UPDATE_HOLDS, args).await?, holds.len(), "a hold has already ended")
+}
+
+/// What changes in the life of a hold, column by column.
+struct Columns<'a> {
+    offers: Vec<&'a str>,
+    ids: Vec<String>,
+    states: Vec<&'static str>,
+    expires: Vec<i64>,
+    extensions: Vec<i16>,
+    ended: Vec<Option<i64>>,
+    bookings: Vec<Option<String>>,
+    versions: Vec<i64>,
+    payments: Vec<i16>,
+    pinned: Vec<Option<i64>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(effects: &Effects, holds: &[&'a Hold]) -> Self {
+        Self {
+            offers: holds.iter().map(|hold| rows::home(&hold.lines).as_str()).collect(),
+            ids: holds.iter().map(|hold| hold.id.to_string()).collect(),
+            states: holds.iter().map(|hold| rows::hold_state(hold.state)).collect(),
+            expires: holds.iter().map(|hold| hold.expires_at.ms()).collect(),
+            extensions: holds.iter().map(|hold| i16::from(hold.extensions)).collect(),
+            ended: holds.iter().map(|hold| ended_at(effects, hold).map(Moment::ms)).collect(),
+            bookings: holds.iter().map(|hold| booking_of(hold)).collect(),
+            versions: holds.iter().map(|hold| hold.version.0 as i64).collect(),
+            payments: holds.iter().map(|hold| i16::from(hold.payments)).collect(),
+            pinned: holds.iter().map(|hold| pinned_until(hold).map(Moment::ms)).collect(),
+        }
+    }
+}
+
+fn ended_at(effects: &Effects, hold: &Hold) -> Option<Moment> {
+    match hold.state {
+        HoldState::Active | HoldState::Paying { .. } => None,
+        HoldState::Released { at } | HoldState::Expired { at } => Some(at),
+        HoldState::Booked { booking } => effects.bookings.get(&booking).map(|booking| booking.created_at),
+    }
+}
+
+fn booking_of(hold: &Hold) -> Option<String> {
+    match hold.state {
+        HoldState::Booked { booking } | HoldState::Paying { booking, .. } => Some(booking.to_string()),
+        _ => None,
+    }
+}
+
+const fn pinned_until(hold: &Hold) -> Option<Moment> {
+    match hold.state {
+        HoldState::Paying { pinned_until, .. } => Some(pinned_until),
+        _ => None,
+    }
+}
