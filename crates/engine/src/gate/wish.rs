@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use holdfast_domain::{
-    Ask, HoldId, HolderId, Inventory, Kind, Line, Offer, OfferId, Pick, UnitNo, decide::named_line,
+    Ask, HoldId, HolderId, Inventory, Kind, Line, Money, Offer, OfferId, Pick, UnitNo, decide::named_line,
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -85,6 +85,9 @@ impl Wish {
             part.places.extend(line.is_some().then_some(place));
             part.lines.extend(line);
         }
+        // A sum that nobody could charge is the ledger's to refuse, whatever else stands in the way.
+        let mut lines = wish.parts.iter().flat_map(|part| &part.lines);
+        lines.try_fold(Money::ZERO, |sum, line| sum.plus(line.price.times(line.qty)?))?;
         let too_much = wish.parts.iter().flat_map(Part::units).nth(MOST_UNITS).is_some();
         if too_much || wish.parts.iter().any(Part::names_a_unit_twice) {
             return None;
