@@ -62,10 +62,10 @@ impl Lock {
         }
     }
 
-    async fn take(&self, keys: Keys) -> Verdict {
+    async fn take(&self, mut keys: Keys) -> Verdict {
         let began = Instant::now();
         let verdict = loop {
-            match self.quorum.take(&keys).await {
+            match self.quorum.take(&mut keys).await {
                 Ok(Taken::Yes) => break passed("pass", Pass(Note::Locked(self.hold(keys)))),
                 Err(aside) => {
                     metrics::counter!("holdfast_gate_aside_total", "reason" => aside.reason()).increment(1);
@@ -112,10 +112,8 @@ fn keys(wish: &Wish) -> Keys {
         units.sort_unstable();
         units.into_iter().map(|unit| format!("hf:{{{}}}:lock:{unit}", part.id())).collect()
     };
-    Keys {
-        owner: format!("{:032x}", mint::random_bits()).into(),
-        by_offer: parts.iter().map(of_part).collect(),
-    }
+    let owner = format!("{:032x}", mint::random_bits());
+    Keys::new(owner.into(), parts.iter().map(of_part).collect())
 }
 
 #[async_trait]

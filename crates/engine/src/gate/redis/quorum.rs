@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::future::join_all;
-use redis::Script;
+use redis::{Script, ScriptInvocation};
 use tokio::time::Instant;
 
 use super::{
@@ -37,7 +37,25 @@ pub(super) struct Quorum {
 pub(super) struct Keys {
     pub(super) owner: Arc<str>,
     pub(super) by_offer: Vec<Vec<String>>,
+    /// The servers that were asked for a lock, and may have given it or give it yet. In the order of the servers.
+    touched: Vec<bool>,
 }
+
+impl Keys {
+    pub(super) fn new(owner: Arc<str>, by_offer: Vec<Vec<String>>) -> Self {
+        Self { owner, by_offer, touched: Vec::new() }
+    }
+
+    fn touch(&mut self, votes: &[Vote]) {
+        self.touched.resize(votes.len(), false);
+        for (touched, vote) in self.touched.iter_mut().zip(votes) {
+            *touched |= *vote != Err(Aside::OutOfReach);
+        }
+    }
+}
+
+/// What one server said: whether it gave, renewed or took back.
+type Vote = Result<bool, Aside>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -60,10 +78,12 @@ impl Quorum {
     }
 
     /// Takes every lock or none. An [`Aside`] when too few servers could say.
-    pub(super) async fn take(&self, keys: &Keys) -> Result<Taken, Aside> {
+    pub(super) async fn take(&self, keys: &mut Keys) -> Result<Taken, Aside> {
         let began = Instant::now();
-        for of_offer in &keys.by_offer {
-            let taken = self.take_of_offer(&keys.owner, of_offer).await;
+        for at in 0..keys.by_offer.len() {
+            let votes = self.everywhere(&LOCK, &keys.by_offer[at], &keys.owner, Some(self.live)).await;
+            keys.touch(&votes);
+            let taken = self.count(&votes);
             let lives_on = began.elapsed() + self.drift < self.live;
             if taken != Ok(Taken::Yes) || !lives_on {
                 self.give_back(keys).await;
@@ -73,8 +93,7 @@ impl Quorum {
         Ok(Taken::Yes)
     }
 
-    async fn take_of_offer(&self, owner: &str, keys: &[String]) -> Result<Taken, Aside> {
-        let votes = self.everywhere(&LOCK, keys, owner, Some(self.live)).await;
+    fn count(&self, votes: &[Vote]) -> Result<Taken, Aside> {
         let given = votes.iter().filter(|vote| **vote == Ok(true)).count();
         let busy = votes.iter().filter(|vote| **vote == Ok(false)).count();
         let trouble = votes.iter().find_map(|vote| vote.err());
@@ -96,10 +115,14 @@ impl Quorum {
         true
     }
 
-    /// Everywhere, also where the lock seemed to be refused: the answer may have been lost.
+    /// Wherever a lock was asked for, also where it seemed to be refused: the answer may have been lost. And also where
+    /// nobody else is sent any more: a server that stood still takes the lock when it goes on, and with nobody to give
+    /// it back others would be kept out for the whole of its life.
     pub(super) async fn give_back(&self, keys: &Keys) {
         for of_offer in &keys.by_offer {
-            self.everywhere(&UNLOCK, of_offer, &keys.owner, None).await;
+            let call = call(&UNLOCK, of_offer, &keys.owner, None);
+            let touched = self.servers.iter().zip(&keys.touched).filter(|(_, touched)| **touched);
+            join_all(touched.map(|(server, _)| server.insist::<bool>(&call))).await;
         }
     }
 
@@ -109,15 +132,25 @@ impl Quorum {
         keys: &[String],
         owner: &str,
         live: Option<Duration>,
-    ) -> Vec<Result<bool, Aside>> {
-        let mut call = script.prepare_invoke();
-        keys.iter().for_each(|key| {
-            call.key(key);
-        });
-        call.arg(owner);
-        live.iter().for_each(|live| {
-            call.arg(live.as_millis() as u64);
-        });
+    ) -> Vec<Vote> {
+        let call = call(script, keys, owner, live);
         join_all(self.servers.iter().map(|server| server.invoke(&call))).await
     }
+}
+
+fn call<'a>(
+    script: &'a Script,
+    keys: &[String],
+    owner: &str,
+    live: Option<Duration>,
+) -> ScriptInvocation<'a> {
+    let mut call = script.prepare_invoke();
+    keys.iter().for_each(|key| {
+        call.key(key);
+    });
+    call.arg(owner);
+    live.iter().for_each(|live| {
+        call.arg(live.as_millis() as u64);
+    });
+    call
 }

@@ -148,15 +148,29 @@ impl Rebuilds {
         let mark = self.epochs.mark(&self.server)?;
         let build = Build { name: &name, mark: &mark };
         let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
-        if !slate.begin(build, self.settings.rebuild_lease, youngest).await? {
+        let begun = slate.begin(build, self.settings.rebuild_lease, youngest).await;
+        if begun == Ok(false) {
             return Ok(!youngest.is_zero());
         }
-        let Ok(Some(claims)) = self.books.live_claims(offer).await else { return Ok(false) };
-        let whole = self.write(slate, build, claims).await?;
+        let built = match begun {
+            Ok(_) => self.fill(slate, build).await,
+            Err(aside) => Err(aside),
+        };
+        if built != Ok(true) {
+            slate.abandon(build).await;
+        }
+        let whole = built?;
         let outcome = if whole { "whole" } else { "overtaken" };
         metrics::counter!("holdfast_gate_rebuilds_total", "outcome" => outcome).increment(1);
         metrics::histogram!("holdfast_gate_rebuild_seconds").record(began.elapsed().as_secs_f64());
         Ok(whole)
+    }
+
+    async fn fill(&self, slate: Slate<'_>, build: Build<'_>) -> Result<bool, Aside> {
+        match self.books.live_claims(slate.offer).await {
+            Ok(Some(claims)) => self.write(slate, build, claims).await,
+            Ok(None) | Err(_) => Ok(false),
+        }
     }
 
     async fn write(&self, slate: Slate<'_>, build: Build<'_>, books: OfferClaims) -> Result<bool, Aside> {

@@ -106,12 +106,17 @@ impl Server {
     }
 
     pub(super) async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Aside> {
-        self.shared
-            .attempt(async |link| match link {
-                Link::One(one) => call.invoke_async(one).await,
-                Link::Cluster(cluster) => call.invoke_async(cluster).await,
-            })
-            .await
+        self.shared.attempt(async |link| link.invoke(call).await).await
+    }
+
+    /// The same for what undoes something asked before: said also to a server that is being left alone, for it may yet
+    /// do what it was asked, and in that order.
+    pub(super) async fn insist<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Aside> {
+        self.shared.say(async |link| link.invoke(call).await).await
+    }
+
+    pub(super) async fn insist_on<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Aside> {
+        self.shared.say(async |link| link.query(command).await).await
     }
 
     pub(super) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Aside> {
@@ -135,6 +140,13 @@ impl Drop for Server {
 }
 
 impl Link {
+    async fn invoke<T: FromRedisValue>(&mut self, call: &ScriptInvocation<'_>) -> RedisResult<T> {
+        match self {
+            Self::One(one) => call.invoke_async(one).await,
+            Self::Cluster(cluster) => call.invoke_async(cluster).await,
+        }
+    }
+
     async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
         match self {
             Self::One(one) => command.query_async(one).await,
@@ -158,11 +170,16 @@ impl Link {
 
 impl Shared {
     async fn attempt<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
-        let link = self.link.read().clone();
-        let Some(mut link) = link else { return Err(Aside::OutOfReach) };
-        if !self.breaker.admits() {
+        if self.link.read().is_none() || !self.breaker.admits() {
             return Err(Aside::OutOfReach);
         }
+        self.say(work).await
+    }
+
+    /// Whatever the breaker thinks.
+    async fn say<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
+        let link = self.link.read().clone();
+        let Some(mut link) = link else { return Err(Aside::OutOfReach) };
         match tokio::time::timeout(self.timeout, work(&mut link)).await {
             Ok(Ok(answer)) => {
                 self.breaker.went_well();

@@ -152,6 +152,15 @@ impl Slate<'_> {
         self.server.invoke(&call).await
     }
 
+    /// Gives the lease back, so that somebody else may build. Also to a server that stands still: it takes the lease
+    /// when it goes on, and nobody could build for the whole of it. Sent as a text, for nobody will be there to send it
+    /// again if Redis does not know the script.
+    pub(super) async fn abandon(&self, build: Build<'_>) {
+        let mut abandon = redis::cmd("EVAL");
+        abandon.arg(include_str!("abandon.lua")).arg(1).arg(self.key("lease")).arg(build.name);
+        let _: Result<i64, Aside> = self.server.insist_on(&abandon).await;
+    }
+
     pub(super) async fn describe(
         &self,
         build: Build<'_>,
