@@ -102,6 +102,7 @@ impl Order {
 pub struct FaultProxy {
     address: SocketAddr,
     order: watch::Sender<Order>,
+    target: watch::Sender<SocketAddr>,
     counts: watch::Receiver<Counts>,
     accepting: JoinHandle<()>,
 }
@@ -112,9 +113,16 @@ impl FaultProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let (order, orders) = watch::channel(Order::new(Mode::Pass, 0));
+        let (target, targets) = watch::channel(target);
         let (counting, counts) = watch::channel(Counts::default());
-        let accepting = tokio::spawn(accept(listener, target, orders, Arc::new(counting)));
-        Ok(Self { address, order, counts, accepting })
+        let accepting = tokio::spawn(accept(listener, targets, orders, Arc::new(counting)));
+        Ok(Self { address, order, target, counts, accepting })
+    }
+
+    /// Passes everything on to another server from now on. Every connection is reset, as when an address moves to
+    /// whoever took over.
+    pub fn lead_to(&self, target: SocketAddr) {
+        self.target.send_replace(target);
     }
 
     /// Where clients should connect.
@@ -148,7 +156,7 @@ impl Drop for FaultProxy {
 /// Connections end with this task: the set aborts what it holds.
 async fn accept(
     listener: TcpListener,
-    target: SocketAddr,
+    targets: watch::Receiver<SocketAddr>,
     orders: watch::Receiver<Order>,
     counts: Arc<watch::Sender<Counts>>,
 ) {
@@ -164,7 +172,7 @@ async fn accept(
             counts.accepted += 1;
             counts.open += 1;
         });
-        lines.spawn(connection(client, target, orders.clone(), Open(Arc::clone(&counts))));
+        lines.spawn(connection(client, targets.clone(), orders.clone(), Open(Arc::clone(&counts))));
     }
 }
 
@@ -177,8 +185,14 @@ impl Drop for Open {
     }
 }
 
-async fn connection(mut client: TcpStream, target: SocketAddr, orders: watch::Receiver<Order>, open: Open) {
+async fn connection(
+    mut client: TcpStream,
+    mut targets: watch::Receiver<SocketAddr>,
+    orders: watch::Receiver<Order>,
+    open: Open,
+) {
     let closed = orders.borrow().mode == Mode::Close;
+    let target = *targets.borrow_and_update();
     let server = if closed { None } else { TcpStream::connect(target).await.ok() };
     let Some(mut server) = server else {
         // As a machine without a listener would.
@@ -186,7 +200,10 @@ async fn connection(mut client: TcpStream, target: SocketAddr, orders: watch::Re
         return;
     };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let ended = line::run(&mut client, &mut server, orders, &open.0).await;
+    let ended = tokio::select! {
+        ended = line::run(&mut client, &mut server, orders, &open.0) => ended,
+        _ = targets.changed() => Err(io::ErrorKind::ConnectionReset.into()),
+    };
     // A reset is passed on as one. What was cut ends in order, so that the bytes before the cut arrive.
     if ended.is_err_and(|fault| fault.kind() == io::ErrorKind::ConnectionReset) {
         let _ = (client.set_zero_linger(), server.set_zero_linger());
