@@ -12,6 +12,7 @@
 //! Deliberately absent: switches in production code. What must break in order to be caught is broken here.
 
 pub mod crash;
+pub mod gated;
 pub mod histories;
 pub mod live;
 pub mod model;

@@ -63,8 +63,19 @@ impl Live {
 
     /// Any ledger, opened anew at every restart.
     pub fn open(now: Moment, open: Open) -> Self {
+        Self::within(tokio::runtime::Builder::new_current_thread(), now, open)
+    }
+
+    /// The same, with a thread of its own for what goes on between two questions: a gate's looks at its servers.
+    pub fn open_awake(now: Moment, open: Open) -> Self {
+        let mut threads = tokio::runtime::Builder::new_multi_thread();
+        threads.worker_threads(1);
+        Self::within(threads, now, open)
+    }
+
+    fn within(mut runtime: tokio::runtime::Builder, now: Moment, open: Open) -> Self {
         let clock = Arc::new(ManualClock::at(now));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = runtime.enable_all().build().expect("a runtime");
         let ledger = open(&runtime, &clock).expect("the ledger opens");
         Self { ledger: Some(ledger), open, clock, runtime }
     }
@@ -115,6 +126,16 @@ fn open_postgres(
     runtime: &Runtime,
     clock: &Arc<ManualClock>,
 ) -> Result<Box<dyn Ledger>, LedgerError> {
+    Ok(Box::new(postgres_without_sweep(url, claiming, prepared_statements, runtime, clock)?))
+}
+
+pub fn postgres_without_sweep(
+    url: &str,
+    claiming: Claiming,
+    prepared_statements: bool,
+    runtime: &Runtime,
+    clock: &Arc<ManualClock>,
+) -> Result<PostgresLedger, LedgerError> {
     let mut settings = postgres::Settings::new(url, render());
     settings.time = Time::Given(Arc::clone(clock) as _);
     settings.claiming = claiming;
@@ -122,7 +143,7 @@ fn open_postgres(
     settings.connecting.connections = 4;
     settings.connecting.urgent_connections = 2;
     settings.connecting.prepared_statements = prepared_statements;
-    Ok(Box::new(runtime.block_on(PostgresLedger::open(settings))?))
+    runtime.block_on(PostgresLedger::open(settings))
 }
 
 /// From now on the monotonic clock, for requests that must not be dropped.

@@ -36,6 +36,8 @@ struct Inner {
     keys: Numbers<(String, String)>,
     /// Which hold a booking was asked for.
     hold_of: HashMap<BookingId, HoldId>,
+    /// Confirms that were answered with a booking.
+    booked: usize,
 }
 
 #[derive(Debug)]
@@ -146,6 +148,11 @@ impl Recorder {
         if units.is_empty() { Reason::Other(refusal.code().to_owned()) } else { Reason::Taken(units) }
     }
 
+    /// How many confirms were answered with a booking so far.
+    pub fn booked(&self) -> usize {
+        self.inner.lock().expect("nobody panicked").booked
+    }
+
     /// Every hold and booking that anybody has heard of.
     pub fn known(&self) -> (Vec<HoldId>, Vec<BookingId>) {
         let inner = self.inner.lock().expect("nobody panicked");
@@ -227,10 +234,13 @@ impl Inner {
             },
             Came::Extended(view) => Answer::Extended { expires_at: view.hold.expires_at.ms() * 1000 },
             Came::Released(_) => Answer::Released,
-            Came::Confirmed(view) => Answer::Confirmed {
-                booking: self.bookings.of(view.booking.id),
-                holder: self.holders.of(view.booking.holder.clone()),
-            },
+            Came::Confirmed(view) => {
+                self.booked += 1;
+                Answer::Confirmed {
+                    booking: self.bookings.of(view.booking.id),
+                    holder: self.holders.of(view.booking.holder.clone()),
+                }
+            }
             Came::Cancelled(_) => Answer::Cancelled,
             _ => return Outcome::Unknown,
         })

@@ -115,12 +115,22 @@ impl Crowd {
     /// the first hold expires. Bounded all the same.
     pub fn run_for(&self, least: Duration, customers: u32, questions: usize, seed: u64) {
         let until = self.clock.now_us() + least.as_micros() as Micros;
+        let goes_on = |at: usize| at < questions || (at < questions * MOST && self.clock.now_us() < until);
+        self.serve_all(customers, seed, &goes_on);
+    }
+
+    /// The same, for as long as `goes_on` says so.
+    pub fn run_while(&self, customers: u32, seed: u64, goes_on: &(dyn Fn() -> bool + Sync)) {
+        self.serve_all(customers, seed, &|_| goes_on());
+    }
+
+    fn serve_all(&self, customers: u32, seed: u64, goes_on: &(dyn Fn(usize) -> bool + Sync)) {
         let all: Vec<_> = (0..customers).map(|at| Customer::new(at, Arc::clone(&self.stage), seed)).collect();
         let panicked = Mutex::new(None);
         thread::scope(|scope| {
             for customer in all {
                 scope.spawn(|| {
-                    if let Err(error) = self.serve(customer, questions, until) {
+                    if let Err(error) = self.serve(customer, goes_on) {
                         *panicked.lock().expect("nobody panicked") = Some(error);
                     }
                 });
@@ -131,11 +141,8 @@ impl Crowd {
         }
     }
 
-    fn serve(&self, mut customer: Customer, questions: usize, until: Micros) -> Result<(), LedgerError> {
-        for at in 0..questions * MOST {
-            if at >= questions && self.clock.now_us() >= until {
-                break;
-            }
+    fn serve(&self, mut customer: Customer, goes_on: &dyn Fn(usize) -> bool) -> Result<(), LedgerError> {
+        for at in (0..).take_while(|at| goes_on(*at)) {
             let node = &*self.nodes[(at + customer.process as usize) % self.nodes.len()];
             let start = self.clock.now_us();
             match customer.next_question() {

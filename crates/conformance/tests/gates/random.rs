@@ -11,10 +11,10 @@ use std::{
 use async_trait::async_trait;
 use holdfast_conformance::{
     live::{Live, embedded_without_sweep},
-    sequences::{Pair, a_move},
+    sequences::{Pair, a_move, without_hints},
     story_start,
 };
-use holdfast_domain::{BookingId, Command, Conflict, HoldId, Kind, OfferId, Refusal, decide::named_line};
+use holdfast_domain::{BookingId, Command, HoldId, Kind, OfferId, decide::named_line};
 use holdfast_engine::{
     gate::{
         Gate, Verdict,
@@ -78,18 +78,6 @@ impl Gated {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
-    }
-}
-
-/// Alternatives are a hint, from a snapshot that still shows what has just run out.
-fn without_hints(reply: Reply) -> Reply {
-    let bare = |conflict: Conflict| Conflict { alternatives: vec![], ..conflict };
-    match reply {
-        Reply::Refused(Refusal::UnitTaken(conflict)) => Reply::Refused(Refusal::UnitTaken(bare(conflict))),
-        Reply::Refused(Refusal::UnitBlocked(conflict)) => {
-            Reply::Refused(Refusal::UnitBlocked(bare(conflict)))
-        }
-        other => other,
     }
 }
 

@@ -34,8 +34,17 @@ pub(crate) fn hall(ttl_s: u32) -> Command {
 
 /// One line of so many.
 pub(crate) fn fest(capacity: u32, ttl_s: u32) -> Command {
-    let line = StockLine { key: "GA".to_owned(), capacity, price: price() };
-    on_sale("fest", InventoryDef::Stock(vec![line]), ttl_s)
+    counted("fest", &[("GA", capacity)], ttl_s)
+}
+
+/// Lines of so many each.
+pub(crate) fn counted(id: &str, lines: &[(&str, u32)], ttl_s: u32) -> Command {
+    let line = |(key, capacity): &(&str, u32)| StockLine {
+        key: (*key).to_owned(),
+        capacity: *capacity,
+        price: price(),
+    };
+    on_sale(id, InventoryDef::Stock(lines.iter().map(line).collect()), ttl_s)
 }
 
 fn price() -> Money {

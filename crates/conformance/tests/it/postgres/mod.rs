@@ -2,6 +2,7 @@
 //! before one node and before three, what PostgreSQL itself refuses, and what happens when it is hurt.
 
 mod faults;
+mod gated;
 pub(crate) mod goods;
 mod histories;
 pub(crate) mod house;

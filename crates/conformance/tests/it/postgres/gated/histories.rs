@@ -1,0 +1,187 @@
+//! Concurrent histories before three nodes, each behind a gate, judged by the lab's checker: a gate may make a no
+//! quicker, and nothing that a customer is told may be other than it would be without it.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use holdfast_conformance::{
+    gated::Gated,
+    histories::{
+        Recorder, Stage,
+        threads::{Crowd, FastClock},
+    },
+};
+use holdfast_engine::{
+    gate::redis::Strategy,
+    ledger::{Ledger, postgres::Time},
+};
+use holdfast_lab::{Anomaly, Evidence, History, history::Micros, judge};
+
+use super::{as_usual, claiming, gated_nodes, servers::Servers};
+use crate::{
+    histories::{check_entries, journal},
+    postgres::house::{House, settings_with},
+    size::{seed, setting},
+};
+
+pub(super) const CUSTOMERS: u32 = 12;
+/// From the reading of the clock to the commit, on a busy machine.
+const COMMITTED_WITHIN_US: i64 = 200_000;
+const SPEED: u32 = 2;
+/// A hold lasts a second: long enough for many to expire.
+const LONGER_THAN_HOLDS: Duration = Duration::from_secs(4);
+
+/// Three nodes behind gates, and customers who go from one to the next.
+pub(super) struct Sale {
+    pub(super) crowd: Crowd,
+    pub(super) nodes: Vec<Arc<Gated>>,
+    database: String,
+}
+
+/// Whose time it is: one that runs fast, so that a short run sees many holds expire, or PostgreSQL's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Fast,
+    PostgreSql,
+}
+
+impl Sale {
+    pub(super) fn open(house: &House, gate: Strategy, addresses: &str, whose: Whose) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = Arc::new(runtime.expect("a runtime"));
+        let stage = Arc::new(Stage::new());
+        let (clock, tolerance_us) = match whose {
+            Whose::Fast => (FastClock::new(SPEED), i64::from(SPEED) * COMMITTED_WITHIN_US),
+            Whose::PostgreSql => (FastClock::of_the_wall(), COMMITTED_WITHIN_US),
+        };
+        let clock = Arc::new(clock);
+        let recorder = Arc::new(Recorder::new(Arc::clone(&stage), tolerance_us));
+        let database = format!("sale_behind_{gate}");
+        let mut books = settings_with(&house.emptied(&database), claiming(gate), recorder.render());
+        if whose == Whose::Fast {
+            books.time = Time::Given(Arc::clone(&clock) as _);
+        }
+        let nodes = runtime.block_on(gated_nodes(books, 3, gate, addresses, as_usual()));
+        let ledgers = nodes.iter().map(|node| Arc::clone(node) as Arc<dyn Ledger>).collect();
+        let crowd = Crowd { nodes: ledgers, clock, stage, recorder, runtime };
+        crowd.open();
+        Self { crowd, nodes, database }
+    }
+
+    /// What came of it, if it can be true of a shop that sells each thing once, journal and all.
+    pub(super) fn judged(&self, house: &House, what: &str, seed: u64) -> History {
+        self.judged_but_for(house, what, seed, &[])
+    }
+
+    /// The same, but that while these lasted something may have been refused that was just given back. A node that
+    /// cannot tell Redis of an end begins a new epoch instead, and the others hear of it at their next look.
+    pub(super) fn judged_but_for(
+        &self,
+        house: &House,
+        what: &str,
+        seed: u64,
+        troubles: &[(Micros, Micros)],
+    ) -> History {
+        let whole = self.crowd.history().expect("the ending");
+        let (history, stale) = without_stale_refusals(whole.clone(), troubles);
+        let verdict = judge(&history, Evidence::ALL);
+        let said = self.nodes[0].said();
+        let (refused, busy) = (said.refused(), said.busy());
+        println!(
+            "{what}: {verdict}; {refused} refused at the gate, {stale} of them out of date, {busy} busy"
+        );
+        if !verdict.is_valid() {
+            let kept = std::env::temp_dir().join(format!("holdfast-{}-{seed}.json", self.database));
+            std::fs::write(&kept, whole.to_json()).expect("the history is kept");
+            panic!("{what}, kept in {}: {}", kept.display(), verdict.tell(&history));
+        }
+        let mut records = journal(self.crowd.ledger(), &self.crowd.runtime);
+        let on_stage = |id: &str| self.crowd.stage.offers.iter().any(|offer| offer.id().as_str() == id);
+        records.retain(|record| record.offer.as_deref().is_none_or(on_stage));
+        check_entries(&records, &history);
+        let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+        assert_eq!(house.one(&self.database, deadlocks), "0", "{what}: everybody locks in one order");
+        assert!(stale * 100 < whole.operations.len(), "{what}: {stale} refusals were out of date");
+        whole
+    }
+
+    pub(super) fn rows(&self, house: &House, sql: &str) -> String {
+        house.one(&self.database, sql)
+    }
+}
+
+/// Takes out, one after the other, the refusals that were false and came while there was trouble.
+fn without_stale_refusals(mut history: History, troubles: &[(Micros, Micros)]) -> (History, usize) {
+    let mut taken_out = 0;
+    loop {
+        let verdict = judge(&history, Evidence::NONE);
+        let in_trouble = |at: &usize| {
+            let operation = &history.operations[*at];
+            troubles.iter().any(|(from, to)| operation.end >= *from && operation.start <= *to)
+        };
+        let refusals = verdict.violations().iter().filter(|wrong| wrong.anomaly == Anomaly::FalseRefusal);
+        let mut stale: Vec<usize> = refusals.flat_map(|wrong| &wrong.operations).copied().collect();
+        stale.retain(in_trouble);
+        stale.sort_unstable();
+        stale.dedup();
+        if stale.is_empty() {
+            return (history, taken_out);
+        }
+        taken_out += stale.len();
+        for at in stale.into_iter().rev() {
+            history.operations.remove(at);
+        }
+    }
+}
+
+fn show(house: &House, gate: Strategy, servers: &Servers, seed: u64) -> Sale {
+    let operations = setting("HOLDFAST_TEST_OPERATIONS", 8_000).div_ceil(10) as usize;
+    let sale = Sale::open(house, gate, &servers.addresses(), Whose::Fast);
+    sale.crowd.run_for(LONGER_THAN_HOLDS, CUSTOMERS, operations / CUSTOMERS as usize, seed);
+    sale.judged(house, &format!("{gate} on {servers:?}"), seed);
+    assert!(servers.scripts_run() > 100, "{gate}: a gate that does nothing is no gate");
+    sale
+}
+
+#[test]
+fn three_nodes_behind_every_gate_are_linearizable() {
+    let (house, seed) = (House::quick(), seed("histories behind gates"));
+    for gate in Strategy::ALL {
+        show(&house, *gate, &Servers::for_gate(*gate), seed);
+    }
+}
+
+#[test]
+fn three_nodes_on_a_cluster_are_linearizable() {
+    let (house, seed) = (House::quick(), seed("a history on a Cluster"));
+    for gate in [Strategy::Lua, Strategy::Lock] {
+        show(&house, gate, &Servers::cluster(), seed);
+    }
+}
+
+/// The master dies in the middle of the sale, and a replica takes its place.
+#[test]
+fn across_a_sentinel_failover_they_are_linearizable() {
+    let (house, seed) = (House::quick(), seed("a history across a failover"));
+    let servers = Servers::sentinel();
+    let sale = Sale::open(&house, Strategy::Lua, &servers.addresses(), Whose::PostgreSql);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let refused = || sale.nodes[0].said().refused();
+    let until_refused_again = || {
+        let before = refused();
+        while refused() < before + 20 {
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            sale.crowd.run_while(CUSTOMERS, seed, &|| !over.load(std::sync::atomic::Ordering::Relaxed));
+        });
+        until_refused_again();
+        let Servers::Sentinel(group) = &servers else { unreachable!("it is one") };
+        let (old, new) = group.lock().kill_master().expect("a successor");
+        assert_ne!(old, new);
+        until_refused_again();
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    sale.judged(&house, "lua across a Sentinel failover", seed);
+}
