@@ -293,7 +293,8 @@ impl Booking {
                 payment.enter(PaymentState::Refunded, None);
             }
             PaymentEvent::Parked { captured, why } => {
-                payment.captured = *captured;
+                // Whatever was given back has come back, or a person would not be needed.
+                (payment.captured, payment.refunded) = (*captured, Money::ZERO);
                 payment.why = Some(why.clone());
                 payment.enter(PaymentState::Manual, None);
             }

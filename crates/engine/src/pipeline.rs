@@ -11,7 +11,7 @@ use std::{
 };
 
 use holdfast_domain::{Actor, Command};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     gate::{Gate, Open, Quota, Verdict},
@@ -47,8 +47,13 @@ pub enum SubmitError {
 pub struct Pipeline {
     stages: Stages,
     admission: Arc<Semaphore>,
+    /// Places for what concerns money that may have moved, apart from everybody else's.
+    reporting: Arc<Semaphore>,
     limits: Limits,
 }
+
+/// Reports of payments under way at once; one more waits.
+const REPORTS_AT_ONCE: usize = 256;
 
 #[derive(Debug, Clone)]
 struct Stages {
@@ -59,7 +64,8 @@ struct Stages {
 impl Pipeline {
     pub fn new(ledger: Arc<dyn Ledger>, limits: Limits) -> Self {
         let admission = Arc::new(Semaphore::new(limits.max_in_flight));
-        Self { stages: Stages { gate: Arc::new(Open), ledger }, admission, limits }
+        let reporting = Arc::new(Semaphore::new(REPORTS_AT_ONCE));
+        Self { stages: Stages { gate: Arc::new(Open), ledger }, admission, reporting, limits }
     }
 
     #[must_use]
@@ -75,20 +81,27 @@ impl Pipeline {
         actor: Actor,
         key: Option<IdempotencyKey>,
     ) -> Result<Reply, SubmitError> {
-        self.submit_worded(command, actor, key, None).await
+        let busy = |_| LedgerError::Overloaded;
+        let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
+        let request = Request { command, actor, key, wording: None, deadline: self.deadline() };
+        self.admitted(request, admitted).await
     }
 
-    /// The same, with words of its own for the key.
-    pub async fn submit_worded(
+    /// What was learned of a payment, with words of its own for the key. Money has moved, or may have: it is not
+    /// turned away with those who still only want something, but waits for its turn.
+    pub async fn report(
         &self,
         command: Command,
-        actor: Actor,
         key: Option<IdempotencyKey>,
         wording: Option<Wording>,
     ) -> Result<Reply, SubmitError> {
-        let busy = |_| LedgerError::Overloaded;
-        let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
-        let request = Request { command, actor, key, wording, deadline: self.deadline() };
+        let closed = |_| LedgerError::Overloaded;
+        let admitted = Arc::clone(&self.reporting).acquire_owned().await.map_err(closed)?;
+        let request = Request { command, actor: Actor::System, key, wording, deadline: self.deadline() };
+        self.admitted(request, admitted).await
+    }
+
+    async fn admitted(&self, request: Request, admitted: OwnedSemaphorePermit) -> Result<Reply, SubmitError> {
         if !self.stages.gate.must_hear() {
             return self.stages.walk(request).await;
         }

@@ -2,11 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdfast_domain::{BookingId, Currency, HoldId, Money};
+use holdfast_domain::{BookingId, Currency, HoldId, IntentId, Money};
 use holdfast_engine::payments::{
     provider::{
-        Intent, IntentId, IntentStatus, NewIntent, Provider, ProviderError, RefundStatus, SecretText, Step,
-        StepKey,
+        Intent, IntentStatus, NewIntent, Provider, ProviderError, RefundStatus, SecretText, Step, StepKey,
     },
     stripe::{self, Stripe},
 };

@@ -272,8 +272,13 @@ impl<'a> Case<'a> {
     }
 
     fn note_refund(&self, outcome: &RefundOutcome, due_at: Moment) -> Vec<Step> {
-        if self.payment.state != PaymentState::Refunding {
-            return Vec::new();
+        match (self.payment.state, outcome) {
+            (PaymentState::Refunding, _) => {}
+            // A bank may send a refund back, days later.
+            (PaymentState::Refunded, RefundOutcome::Abandoned { why }) => {
+                return self.parked(self.payment.captured, why.clone());
+            }
+            _ => return Vec::new(),
         }
         match outcome {
             RefundOutcome::Succeeded => vec![PaymentEvent::Refunded.into()],

@@ -7,7 +7,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use holdfast_domain::{BookingId, Currency, HoldId, Money};
+use holdfast_domain::{BookingId, Currency, HoldId, IntentId, Money};
 
 #[async_trait]
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -29,30 +29,6 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ) -> Result<Refund, ProviderError>;
     /// Every refund of an intent, newest first.
     async fn refunds(&self, intent: &IntentId) -> Result<Vec<Refund>, ProviderError>;
-}
-
-/// The provider's name for an intention to be paid.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct IntentId(Arc<str>);
-
-impl IntentId {
-    const MAX_LEN: usize = 255;
-
-    /// Letters, digits and underscores only: it becomes part of an address.
-    pub fn new(text: &str) -> Option<Self> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        ((1..=Self::MAX_LEN).contains(&text.len()) && text.bytes().all(plain)).then(|| Self(text.into()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for IntentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// The idempotency key of one step of one booking: the same step is the same key, whoever takes it and however
@@ -175,6 +151,14 @@ pub enum ProviderError {
 impl ProviderError {
     pub fn unknown(why: impl Into<String>) -> Self {
         Self::Unknown { why: why.into(), filed: false }
+    }
+
+    /// When the provider wants to be asked again, where it said so.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::NotDone { retry_after, .. } => *retry_after,
+            _ => None,
+        }
     }
 }
 

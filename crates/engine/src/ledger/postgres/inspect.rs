@@ -70,6 +70,8 @@ pub struct Seen {
     pub schema: Option<i64>,
     pub newest_schema: i64,
     pub long_transactions: Vec<LongTransaction>,
+    /// Payments that wait for a person; `None` before there are any tables.
+    pub manual_payments: Option<i64>,
 }
 
 /// Somebody who began long ago and has not ended: what it may still see cannot be tidied away.
@@ -91,6 +93,7 @@ const LONG: &str = "SELECT pid, coalesce(application_name, ''),
     extract(epoch FROM clock_timestamp() - xact_start)::int8 FROM pg_stat_activity
     WHERE xact_start < clock_timestamp() - interval '1 minute' AND pid <> pg_backend_pid()
     ORDER BY xact_start LIMIT 10";
+const MANUAL: &str = "SELECT count(*) FROM holdfast.payments WHERE state = 'manual'";
 /// Goes through the log and to the disk like any commit, and changes nothing.
 const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'holdfast', 'doctor')";
 
@@ -126,11 +129,17 @@ async fn look_with(client: &Client) -> Result<Seen, tokio_postgres::Error> {
         schema: schema_version(client).await?,
         newest_schema: schema::newest(),
         long_transactions: client.query(LONG, &[]).await?.iter().map(long).collect(),
+        manual_payments: or_no_table(client.query_one(MANUAL, &[]).await)?,
     })
 }
 
 async fn schema_version(client: &Client) -> Result<Option<i64>, tokio_postgres::Error> {
-    match client.query_one(SCHEMA, &[]).await {
+    or_no_table(client.query_one(SCHEMA, &[]).await)
+}
+
+/// A number, if there is a table to ask.
+fn or_no_table(asked: Result<Row, tokio_postgres::Error>) -> Result<Option<i64>, tokio_postgres::Error> {
+    match asked {
         Ok(row) => Ok(row.get(0)),
         Err(fault) if fault.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(fault) => Err(fault),

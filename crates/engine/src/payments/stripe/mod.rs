@@ -11,13 +11,11 @@ pub mod webhook;
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
-use holdfast_domain::{BookingId, Currency, Money};
+use holdfast_domain::{BookingId, Currency, IntentId, Money};
 use reqwest::{Client, Method, Url};
 
 use self::shapes::{IntentShape, ListShape, RefundShape};
-use super::provider::{
-    Intent, IntentId, NewIntent, Provider, ProviderError, Refund, SecretText, Step, StepKey,
-};
+use super::provider::{Intent, NewIntent, Provider, ProviderError, Refund, SecretText, Step, StepKey};
 
 /// The version of Stripe's API whose shapes are read here. Stripe keeps answering in it.
 pub const API_VERSION: &str = "2024-06-20";

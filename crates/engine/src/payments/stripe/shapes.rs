@@ -1,11 +1,12 @@
 //! Stripe's objects, as far as they are read here. What is not read may change freely.
 
+use holdfast_domain::IntentId;
 use reqwest::StatusCode;
 use serde::Deserialize;
 
 use super::stripe_scale;
 use crate::payments::provider::{
-    Decline, Intent, IntentId, IntentStatus, ProviderError, Refund, RefundStatus, SecretText,
+    Decline, Intent, IntentStatus, ProviderError, Refund, RefundStatus, SecretText,
 };
 
 #[derive(Debug, Deserialize)]
@@ -89,7 +90,7 @@ impl TryFrom<IntentShape> for Intent {
     type Error = ProviderError;
 
     fn try_from(shape: IntentShape) -> Result<Self, ProviderError> {
-        let id = IntentId::new(&shape.id).ok_or_else(|| strange(format!("an id {:?}", shape.id)))?;
+        let id = intent_id(&shape.id).ok_or_else(|| strange(format!("an id {:?}", shape.id)))?;
         let currency = shape.currency.to_ascii_uppercase();
         let scale = stripe_scale(&currency);
         if !shape.amount.is_multiple_of(scale) || !shape.amount_received.is_multiple_of(scale) {
@@ -115,6 +116,12 @@ impl ErrorShape {
             message: self.message(),
         })
     }
+}
+
+/// Letters, digits and underscores only: it becomes part of an address.
+fn intent_id(text: &str) -> Option<IntentId> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    IntentId::new(text).ok().filter(|id| id.as_str().bytes().all(plain))
 }
 
 fn status(text: &str) -> Result<IntentStatus, ProviderError> {

@@ -90,7 +90,11 @@ pub(super) fn follow(
             enter(to, id, PaymentState::Refunded, None)
         }
         PaymentEvent::Parked { captured, why } => {
-            execute(to, "UPDATE payments SET captured = ?2 WHERE booking = ?1", (id, captured.minor()))?;
+            execute(
+                to,
+                "UPDATE payments SET captured = ?2, refunded = 0 WHERE booking = ?1",
+                (id, captured.minor()),
+            )?;
             explain(to, id, why.as_str())?;
             enter(to, id, PaymentState::Manual, None)
         }
