@@ -20,6 +20,7 @@ mod load;
 mod machine;
 mod migrate;
 mod node;
+mod payments;
 mod place;
 mod race;
 mod serve;
@@ -56,6 +57,7 @@ enum Command {
     Bench(bench::BenchArgs),
     Keys(keys::KeysArgs),
     Migrate(migrate::MigrateArgs),
+    Payments(payments::PaymentsArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Doctor(doctor::DoctorArgs),
@@ -74,6 +76,7 @@ impl Command {
             Self::Bench(args) => bench::run(args),
             Self::Keys(args) => keys::run(args),
             Self::Migrate(args) => migrate::run(args),
+            Self::Payments(args) => payments::run(args),
             Self::Import(args) => import::run(args),
             Self::Export(args) => export::run(args),
             Self::Doctor(args) => doctor::run(args),
@@ -90,6 +93,7 @@ impl Command {
             Self::Verify(args) => args.json,
             Self::Keys(args) => args.wants_json(),
             Self::Migrate(args) => args.json,
+            Self::Payments(args) => args.wants_json(),
             Self::Import(args) => args.json,
             Self::Doctor(args) => args.json,
             Self::Config(args) => args.json,

@@ -22,15 +22,16 @@ use holdfast_engine::{
     },
     mint,
     outbox::live_map::LiveMap,
+    payments::{Payments, stripe::Stripe},
     pipeline::Pipeline,
 };
-use holdfast_server::{Parts, mint_key, render};
+use holdfast_server::{Parts, PaymentDesk, mint_key, render};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::Failure,
-    settings::{Books, Settings},
+    settings::{self, Books, Settings},
 };
 
 /// A server ready to listen, with its books open.
@@ -111,7 +112,10 @@ impl Node {
             None => pipeline,
         });
         let live_map = LiveMap::new(ledger, settings.live_map.clone());
-        let parts = Parts { pipeline, live_map, clock: clock.clone(), settings: settings.for_server(secret) };
+        let payments =
+            settings.payments.as_ref().map(|payments| desk(payments, &pipeline, &clock)).transpose()?;
+        let settings = settings.for_server(secret);
+        let parts = Parts { pipeline, live_map, clock: clock.clone(), payments, settings };
         Ok(Self { opened, clock, parts })
     }
 
@@ -126,13 +130,32 @@ impl Node {
 
     /// Serves until `shutdown` is cancelled, then finishes what is under way and closes the books.
     pub async fn run(self, listener: TcpListener, shutdown: CancellationToken) {
+        let desk = self.parts.payments.clone();
+        let worker = desk.map(|desk| tokio::spawn(desk.payments.work()));
         holdfast_server::run(listener, self.parts, shutdown).await;
+        // What it was doing stays due, here or on another node.
+        worker.iter().for_each(tokio::task::JoinHandle::abort);
         match self.opened {
             Opened::Embedded(ledger) => ledger.shutdown().await,
             // Everything acknowledged is committed, and what is left to do other nodes do too.
             Opened::Postgres(ledger) => drop(ledger),
         }
     }
+}
+
+/// Where payments are taken, looked after and heard of.
+fn desk(
+    settings: &settings::Payments,
+    pipeline: &Arc<Pipeline>,
+    clock: &Arc<dyn Clock>,
+) -> Result<PaymentDesk, Failure> {
+    let stripe = Stripe::new(settings.stripe.clone()).map_err(|fault| {
+        Failure::broken("payments cannot be set up", "look at the machine's certificates for HTTPS")
+            .because(fault)
+    })?;
+    let (pipeline, clock) = (Arc::clone(pipeline), Arc::clone(clock));
+    let payments = Payments::new(pipeline, Arc::new(stripe), clock, settings.saga.clone());
+    Ok(PaymentDesk { payments, webhook_secrets: settings.webhook_secrets.clone() })
 }
 
 fn embedded(storage: Storage, settings: &Settings) -> Result<Opened, Failure> {

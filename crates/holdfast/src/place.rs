@@ -55,7 +55,11 @@ impl PlaceArgs {
     pub fn work<T>(&self, work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>) -> Result<T, Failure> {
         match self.books() {
             Some(named) => {
-                let raw = Flags { config: None, given: named.into() }.gather()?.without("gate");
+                let raw = Flags { config: None, given: named.into() }
+                    .gather()?
+                    .without("gate")
+                    .without("stripe_secret_key")
+                    .without("stripe_webhook_secret");
                 let settings = Settings::check(&raw)?;
                 serve::runtime(&settings)?.block_on(beside_own_server(&settings, work))
             }

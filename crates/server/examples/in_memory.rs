@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let books = embedded::Settings::new(storage, Arc::clone(&clock), Arc::new(render));
     let ledger: Arc<dyn Ledger> = Arc::new(EmbeddedLedger::open(books)?);
     let parts = Parts {
+        payments: None,
         pipeline: Arc::new(Pipeline::new(Arc::clone(&ledger), pipeline::Limits::default())),
         live_map: LiveMap::new(ledger, live_map::Settings::default()),
         clock,

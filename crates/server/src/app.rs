@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     auth::{Auth, Sessions, keys::Keys},
     idempotency,
+    payments::{Desk, PaymentDesk},
     problem::{Code, Problem},
     settings::{Limits, Settings},
     telemetry, wire,
@@ -31,6 +32,8 @@ pub struct Parts {
     pub pipeline: Arc<Pipeline>,
     pub live_map: Arc<LiveMap>,
     pub clock: Arc<dyn Clock>,
+    /// `None` where nothing is paid through a provider.
+    pub payments: Option<PaymentDesk>,
     pub settings: Settings,
 }
 
@@ -41,6 +44,7 @@ pub(crate) struct App {
     pub pipeline: Arc<Pipeline>,
     pub live_map: Arc<LiveMap>,
     pub clock: Arc<dyn Clock>,
+    pub desk: Option<Desk>,
     pub auth: Auth,
     pub limits: Limits,
     /// Requests under way.
@@ -65,6 +69,7 @@ impl App {
             pipeline: parts.pipeline,
             live_map: parts.live_map,
             clock: parts.clock,
+            desk: parts.payments.map(Desk::from),
             requests: Semaphore::new(limits.max_requests),
             streams: Arc::new(Semaphore::new(limits.max_streams)),
             limits,
@@ -85,7 +90,12 @@ impl App {
         actor: Actor,
         key: Option<IdempotencyKey>,
     ) -> Result<Response, Problem> {
-        match self.pipeline.submit(command, actor, key).await? {
+        self.said(self.pipeline.submit(command, actor, key).await?)
+    }
+
+    /// What the ledger replied, worded.
+    pub(crate) fn said(&self, reply: Reply) -> Result<Response, Problem> {
+        match reply {
             Reply::Done(outcome) => Ok(worded(wire::render(&outcome))),
             Reply::Refused(refusal) => Err(refusal.into()),
             Reply::Replayed(answer) => {
@@ -93,10 +103,7 @@ impl App {
                 response.headers_mut().insert(idempotency::REPLAYED, HeaderValue::from_static("true"));
                 Ok(response)
             }
-            Reply::Open { .. } => Err(Problem::new(
-                Code::IdempotencyInFlight,
-                "The payment that this Idempotency-Key began has no answer yet.",
-            )),
+            Reply::Open { .. } => Err(Problem::in_flight()),
             Reply::KeyReused => Err(Problem::new(
                 Code::IdempotencyKeyReused,
                 "This Idempotency-Key came before with another body or another route.",
@@ -106,12 +113,14 @@ impl App {
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-fn worded(answer: Answer) -> Response {
+pub(crate) fn worded(answer: Answer) -> Response {
     let mut response = Response::new(answer.body.into());
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     if response.status() != StatusCode::NO_CONTENT {
-        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+        let kind = if answer.status < 400 { JSON } else { PROBLEM_JSON };
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
     }
     response
 }

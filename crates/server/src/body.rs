@@ -22,6 +22,7 @@ use crate::{
     app::Shared,
     auth::{self, Caller},
     idempotency,
+    layers::RequestId,
     problem::{Code, Problem},
     wire,
 };
@@ -34,6 +35,8 @@ pub(crate) struct Sent {
     method: Method,
     uri: Uri,
     body: Bytes,
+    /// Where the answer's words need it.
+    request_id: Option<RequestId>,
 }
 
 /// What anyone may send: keys and browsers.
@@ -61,7 +64,8 @@ impl FromRequest<Shared> for FromAdmin {
 }
 
 async fn receive(request: Request, app: &Shared, role: Option<Role>, limit: usize) -> Result<Sent, Problem> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let request_id = parts.extensions.remove();
     let caller = auth::recognise(&parts, app).await?;
     if let Some(role) = role {
         caller.require(role)?;
@@ -69,7 +73,7 @@ async fn receive(request: Request, app: &Shared, role: Option<Role>, limit: usiz
     let key = idempotency::of(&parts.headers)?;
     let body = read(body, limit).await?;
     check_type(&parts.headers, &body)?;
-    Ok(Sent { caller, key, method: parts.method, uri: parts.uri, body })
+    Ok(Sent { caller, key, method: parts.method, uri: parts.uri, body, request_id })
 }
 
 impl Sent {
@@ -86,6 +90,10 @@ impl Sent {
             return Ok(());
         }
         self.json().map(|Nothing {}| ())
+    }
+
+    pub(crate) fn request_id(&self) -> String {
+        self.request_id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
     }
 
     pub(crate) fn idempotency(&self) -> Option<IdempotencyKey> {
@@ -108,7 +116,7 @@ fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
 }
 
 /// The whole body, if it is no longer than `limit`. One that arrived in one piece is not copied.
-async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }

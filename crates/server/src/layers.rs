@@ -54,10 +54,14 @@ impl Layers {
     }
 
     /// The whole life of a request within the server.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: Arrival) -> Response {
+    pub(crate) async fn answer(&self, mut request: Request<Incoming>, arrival: Arrival) -> Response {
         let id = RequestId::of(request.headers());
         let endpoint = Endpoint::of(request.uri().path());
         let method = request.method().clone();
+        if endpoint == Endpoint::Bookings {
+            // A declined payment is an answer whose words are kept, and the id is one of them.
+            request.extensions_mut().insert(id.clone());
+        }
         // The path is needed only for a log line that nobody may be reading.
         let uri = tracing::enabled!(tracing::Level::DEBUG).then(|| request.uri().clone());
 

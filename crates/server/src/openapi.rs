@@ -30,6 +30,7 @@ use crate::{problem::Code, router, wire};
         (name = "Live map", description = "The seats of an offer, as they change."),
         (name = "Holds", description = "Temporary claims, all or nothing, with an expiry."),
         (name = "Bookings", description = "Holds made permanent."),
+        (name = "Payments", description = "What the payment provider tells us, and an operator's word."),
         (name = "Journal", description = "The append-only record of every change."),
         (name = "Operations", description = "How the server is."),
         (name = "Pages", description = "For people."),
@@ -227,11 +228,19 @@ fn specific(operation: &str) -> Vec<Code> {
         "extendHold" => vec![UnknownHold, HoldReleased, HoldExpired, AlreadyBooked, LimitReached],
         "releaseHold" => vec![UnknownHold, AlreadyBooked],
         "createBooking" => {
-            vec![IdempotencyKeyRequired, UnknownHold, HoldReleased, HoldExpired, AlreadyBooked]
+            vec![
+                IdempotencyKeyRequired,
+                UnknownHold,
+                HoldReleased,
+                HoldExpired,
+                AlreadyBooked,
+                PaymentDeclined,
+            ]
         }
         "listBookings" => vec![InvalidRequest, Unauthenticated, Forbidden],
         "getBooking" => vec![Unauthenticated, UnknownBooking],
         "cancelBooking" => vec![UnknownBooking, NotCancellable],
+        "resolvePayment" => vec![UnknownBooking],
         "readJournal" => vec![InvalidRequest, Unauthenticated, Forbidden],
         "getProblem" | "getAsset" => vec![NotFound],
         _ => vec![],
@@ -243,7 +252,8 @@ fn security(operation: &str) -> Vec<SecurityRequirement> {
     let key = || SecurityRequirement::new(KEY, [""; 0]);
     let session = || SecurityRequirement::new(SESSION, [""; 0]);
     match operation {
-        "createOffer" | "amendOffer" | "blockUnits" | "unblockUnits" | "listBookings" | "readJournal" => {
+        "createOffer" | "amendOffer" | "blockUnits" | "unblockUnits" | "listBookings" | "readJournal"
+        | "resolvePayment" => {
             vec![key()]
         }
         // Without either, a browser that has nothing yet: it may begin, and finds nothing of anyone's.

@@ -66,6 +66,22 @@ impl Problem {
             .retry_after(RETRY_OVERLOADED)
     }
 
+    /// Another request with the same key is at work on the answer.
+    pub(crate) fn in_flight() -> Self {
+        Self::new(Code::IdempotencyInFlight, "The payment that this Idempotency-Key began has no answer yet.")
+            .retry_after(RETRY_OVERLOADED)
+    }
+
+    pub(crate) fn no_provider() -> Self {
+        Self::invalid("payment.provider: is not configured on this server; \"none\" is the one there is")
+    }
+
+    /// The payment provider could not be asked, or did not answer. `why` is for the operator.
+    pub(crate) fn unpaid(why: String, retry_after: Duration) -> Self {
+        let detail = "The payment provider does not answer. Ask again with the same Idempotency-Key.";
+        Self::new(Code::OutcomeUnknown, detail).retry_after(retry_after).with(|more| more.log = Some(why))
+    }
+
     /// The same words for an id that never was, one that is no id, and another's.
     pub(crate) fn unknown_hold() -> Self {
         Refusal::UnknownHold.into()

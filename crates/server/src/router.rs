@@ -13,6 +13,7 @@ use crate::{
     assets, openapi, problem,
     routes::{
         availability, bookings, docs, health, holds, journal, map, no_such_method, no_such_route, offers,
+        webhooks,
     },
 };
 
@@ -35,6 +36,8 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(bookings::list).layer(large()))
         .routes(routes!(bookings::read))
         .routes(routes!(bookings::cancel))
+        .routes(routes!(bookings::resolve_payment))
+        .routes(routes!(webhooks::stripe))
         .routes(routes!(journal::read).layer(large()))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use holdfast_stripe_simulator::Simulator;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,7 @@ use crate::{
 /// The idempotency key in the curl line. Its holder is a guest, so another key is another buyer.
 const INTENTION: &str = "first-try";
 
-pub(super) fn print(target: &Target, key: &str, taken: Option<SocketAddr>) {
+pub(super) fn print(target: &Target, key: &str, bank: &Simulator, taken: Option<SocketAddr>) {
     let term = Term::stdout();
     println!("\n  {}  {}", term.bold("Holdfast"), term.dim("a shop in memory; it is gone when you stop it"));
     if let Some(taken) = taken {
@@ -44,6 +45,14 @@ pub(super) fn print(target: &Target, key: &str, taken: Option<SocketAddr>) {
     println!("    {}", curl(target, key));
     println!("\n    {}", term.dim("Again: the same bytes, with Idempotency-Replayed: true."));
     println!("    {}", term.dim("With another Idempotency-Key: 409 unit_taken, and seats to take instead."));
+    heading("Then pay for it by card, with HOLD from that answer: 201, confirmed and charged, in play money");
+    println!("    {}", pay(target, key));
+    let declined = "pm_card_chargeDeclinedInsufficientFunds";
+    println!("\n    {}", term.dim(format!("With {declined}: 402, and the hold is still yours.")));
+    println!(
+        "    {}",
+        term.dim(format!("The bank is simulated too: {}/_simulator/money counts.", bank.url()))
+    );
     heading("Let a thousand people want one seat");
     println!("    holdfast race --buyers 1000");
     println!("\n  {}\n", term.dim("Ctrl-C stops it."));
@@ -59,6 +68,14 @@ fn curl(target: &Target, key: &str) -> String {
     let body = json!({"holder": null, "lines": [{"offer": "hall", "unit": CURL_SEAT}]});
     format!(
         "curl -i -X POST {target}/v1/holds -H 'Authorization: Bearer {key}' -H 'Idempotency-Key: {INTENTION}' \
+         -H 'Content-Type: application/json' -d '{body}'"
+    )
+}
+
+fn pay(target: &Target, key: &str) -> String {
+    let body = json!({"hold": "HOLD", "payment": {"provider": "stripe", "payment_method": "pm_card_visa"}});
+    format!(
+        "curl -i -X POST {target}/v1/bookings -H 'Authorization: Bearer {key}' -H 'Idempotency-Key: {INTENTION}-pay' \
          -H 'Content-Type: application/json' -d '{body}'"
     )
 }

@@ -12,6 +12,7 @@ use std::{io, net::SocketAddr, sync::Arc};
 
 use clap::Args;
 use holdfast_engine::ledger::Role;
+use holdfast_stripe_simulator::{Deliveries, Simulator};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -44,12 +45,14 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     // A key there must be, for a public address as for any other; the demo makes its own below.
     flags.given.insert("admin_key", format!("demo-{:032x}", holdfast_engine::mint::random_bits()));
     let settings = Settings::check(&flags.gather()?)?;
-    serve::runtime(&settings)?.block_on(demo(args, &settings))
+    serve::runtime(&settings)?.block_on(demo(args, flags, &settings))
 }
 
-async fn demo(args: &DemoArgs, settings: &Settings) -> Result<Exit, Failure> {
+async fn demo(args: &DemoArgs, flags: Flags, settings: &Settings) -> Result<Exit, Failure> {
     let (listener, moved) = listen(settings.listen, args.listen.is_none()).await?;
     let address = listener.local_addr().map_err(no_address)?;
+    let bank = bank(address).await?;
+    let settings = &with_bank(flags, &bank)?;
     let node = Node::in_memory(settings)?;
     let admin = node.add_key(Role::Admin).await?;
     let seller = node.add_key(Role::Seller).await?;
@@ -64,7 +67,7 @@ async fn demo(args: &DemoArgs, settings: &Settings) -> Result<Exit, Failure> {
     }
     // Without the hint `race` has to be told where the demo is; that is all.
     let _posted = hint::post(&target.to_string(), &admin);
-    banner::print(&target, &admin, moved.then_some(settings.listen));
+    banner::print(&target, &admin, &bank, moved.then_some(settings.listen));
     let traffic = Arc::new(Traffic::default());
     let shoppers = buyers::let_in(args.buyers, &target, &seller, &traffic, &shutdown);
     banner::follow(&traffic, &shutdown).await;
@@ -76,6 +79,22 @@ async fn demo(args: &DemoArgs, settings: &Settings) -> Result<Exit, Failure> {
     signals.abort();
     banner::farewell(&traffic);
     Ok(Exit::Done)
+}
+
+/// A card provider of the demo's own, which tells the shop what becomes of payments.
+async fn bank(shop: SocketAddr) -> Result<Simulator, Failure> {
+    let url = format!("{}/v1/webhooks/stripe", Target::from(reachable(shop)));
+    let webhooks = Deliveries { url: Some(url), ..Deliveries::default() };
+    let settings = holdfast_stripe_simulator::Settings { webhooks, ..Default::default() };
+    Simulator::start(([127, 0, 0, 1], 0).into(), settings).await.map_err(no_address)
+}
+
+/// The settings with that provider in place of any real one: a demo moves nobody's money.
+fn with_bank(mut flags: Flags, bank: &Simulator) -> Result<Settings, Failure> {
+    flags.given.insert("stripe_url", bank.url());
+    flags.given.insert("stripe_secret_key", bank.secret_key().to_owned());
+    flags.given.insert("stripe_webhook_secret", bank.webhook_secret().to_owned());
+    Ok(Settings::check(&flags.gather()?)?)
 }
 
 /// Listens on the address, or on a free port where a default one is taken; the flag says which it was.

@@ -11,7 +11,7 @@ use holdfast_domain::Moment;
 use holdfast_engine::clock::{Clock, SystemClock};
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Finding, gate, ledger};
+use super::{Finding, gate, ledger, manual_payments};
 use crate::{
     machine,
     settings::{Books, Settings},
@@ -37,6 +37,7 @@ pub(super) fn all(settings: &Settings, strangers: &[String]) -> Vec<Finding> {
         Books::Postgres(connecting) => ledger::all(connecting),
     };
     findings.extend(settings.gate.iter().flat_map(gate::all));
+    findings.push(payments(settings));
     findings.extend([clock(), open_files(settings), listen(settings.listen)]);
     findings.extend(strangers.iter().map(|name| stranger(name)));
     findings
@@ -185,12 +186,17 @@ fn read_books(books: &Connection) -> rusqlite::Result<Vec<Finding>> {
         [],
         |row| row.get(0),
     )?;
+    // Books of an earlier version have no such table until a server has opened them.
+    let manual =
+        books.query_row("SELECT count(*) FROM payments WHERE state = 'manual'", [], |row| row.get(0));
     let entries = term::count(last_seq.unsigned_abs(), "journal entry", "journal entries");
-    Ok(vec![
+    let mut findings = vec![
         Finding::well("books", entries),
         last_entry(last_at.map(Moment::from_ms)),
         lag(last_seq - projected),
-    ])
+    ];
+    findings.extend(manual.ok().map(manual_payments));
+    Ok(findings)
 }
 
 /// A clock behind the journal would make holds outlive their time.
@@ -227,6 +233,19 @@ fn wal(folder: &Path) -> Finding {
             "something reads the books for a long time and keeps it from shrinking; end that, or restart the server",
         ),
         _ => Finding::well(CHECK, term::size(bytes)),
+    }
+}
+
+fn payments(settings: &Settings) -> Finding {
+    const CHECK: &str = "payments";
+    match &settings.payments {
+        None => Finding::well(CHECK, "none are taken; HOLDFAST_STRIPE_SECRET_KEY would change that"),
+        Some(payments) if payments.webhook_secrets.is_empty() => Finding::doubtful(
+            CHECK,
+            format!("through {}, without webhooks", payments.stripe.url),
+            "set HOLDFAST_STRIPE_WEBHOOK_SECRET: until then a payment is noticed only when it is next looked at",
+        ),
+        Some(payments) => Finding::well(CHECK, format!("through {}", payments.stripe.url)),
     }
 }
 

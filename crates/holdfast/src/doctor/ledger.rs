@@ -7,7 +7,7 @@ use holdfast_engine::ledger::postgres::{
     inspect::{self, Seen, Unreached},
 };
 
-use super::{Finding, clocks};
+use super::{Finding, clocks, manual_payments};
 use crate::{node, settings::without_password, term};
 
 const OLDEST: i32 = 140_000;
@@ -63,6 +63,7 @@ fn judge(seen: &Seen, connecting: &Connecting) -> Vec<Finding> {
         schema(seen),
         long_transactions(seen),
     ]);
+    findings.extend(seen.manual_payments.map(manual_payments));
     findings
 }
 

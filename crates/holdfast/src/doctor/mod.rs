@@ -86,6 +86,19 @@ fn clocks(check: &'static str, ahead_ms: i64, of_whom: &str, harm: &str) -> Find
     }
 }
 
+/// Payments about which the machine must not decide.
+fn manual_payments(count: i64) -> Finding {
+    const CHECK: &str = "manual payments";
+    match count {
+        ..1 => Finding::well(CHECK, "none"),
+        _ => Finding::doubtful(
+            CHECK,
+            format!("{count} wait for a person"),
+            "`holdfast payments list` shows which and why; docs/payments.md says what to do",
+        ),
+    }
+}
+
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     let raw = args.settings.gather()?;
     let settings = Settings::check(&raw)?;

@@ -10,7 +10,7 @@ use holdfast_engine::{
 };
 use tracing_subscriber::EnvFilter;
 
-use super::{Books, Fault, Gate, Raw, address::HIDDEN, sources::Source, spec};
+use super::{Books, Fault, Gate, Payments, Raw, address::HIDDEN, sources::Source, spec};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -30,6 +30,8 @@ pub struct Settings {
     /// How long a starting server waits for PostgreSQL.
     pub pg_wait: Duration,
     pub live_map: live_map::Settings,
+    /// `None`: nothing is paid through a provider.
+    pub payments: Option<Payments>,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -79,6 +81,7 @@ impl Settings {
             postgres: read.postgres(),
             pg_wait: read.duration("pg_wait", Duration::ZERO..=DAY),
             live_map: read.live_map(),
+            payments: read.payments(),
             log: read.filter("log"),
             log_format: match read.one_of("log_format", &["text", "json"]) {
                 "json" => LogFormat::Json,

@@ -12,6 +12,7 @@ mod address;
 mod books;
 mod check;
 mod gate;
+mod payments;
 mod sources;
 mod spec;
 
@@ -19,6 +20,7 @@ pub use address::without_password;
 pub use books::Books;
 pub use check::{LogFormat, Settings};
 pub use gate::Gate;
+pub use payments::Payments;
 pub use sources::{BooksArgs, Flags, Raw};
 pub use spec::{SPECS, Spec};
 

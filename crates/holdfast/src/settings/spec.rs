@@ -49,6 +49,7 @@ const LEDGER: &str = "Ledger";
 const FOLDER: &str = "Ledger in a folder";
 const POSTGRES: &str = "Ledger in PostgreSQL";
 const GATE: &str = "Gate in Redis";
+const PAYMENTS: &str = "Payments";
 const LIVE_MAP: &str = "Live map";
 const LOGS: &str = "Logs";
 
@@ -399,6 +400,80 @@ pub const SPECS: &[Spec] = &[
         "N",
         "100000",
         "layered: holders a node remembers while Redis is away",
+    ),
+    secret(
+        PAYMENTS,
+        "stripe_secret_key",
+        "KEY",
+        "Stripe's secret key, sk_…; with it bookings can be paid by card. Best in the variable",
+    ),
+    secret(
+        PAYMENTS,
+        "stripe_webhook_secret",
+        "SECRET",
+        "What Stripe signs webhooks with, whsec_…; several with commas while one is replaced",
+    ),
+    setting(PAYMENTS, "stripe_url", "URL", "https://api.stripe.com", "Where Stripe's API is; /v1/… is added"),
+    setting(PAYMENTS, "stripe_connect_timeout", "DURATION", "3s", "How long making a connection may take"),
+    setting(PAYMENTS, "stripe_timeout", "DURATION", "10s", "How long Stripe may take to answer one try"),
+    setting(
+        PAYMENTS,
+        "stripe_retries",
+        "N",
+        "2",
+        "How often an unanswered call is tried again, with the same key",
+    ),
+    setting(
+        PAYMENTS,
+        "stripe_backoff",
+        "DURATION",
+        "250ms",
+        "The pause before the first of those; twice as long each time",
+    ),
+    setting(
+        PAYMENTS,
+        "pay_pin_s",
+        "SECONDS",
+        "300",
+        "How long a hold may outlive its expiry while it is being paid",
+    ),
+    setting(
+        PAYMENTS,
+        "pay_grace",
+        "DURATION",
+        "2m",
+        "What the first payment of a hold leaves it at least; never more than its time to live",
+    ),
+    setting(
+        PAYMENTS,
+        "pay_look",
+        "DURATION",
+        "60s",
+        "When another looks after a payment whose request was cut short",
+    ),
+    setting(
+        PAYMENTS,
+        "pay_poll",
+        "DURATION",
+        "1s",
+        "How often payments are looked for that somebody must look at",
+    ),
+    setting(
+        PAYMENTS,
+        "pay_first_wait",
+        "DURATION",
+        "2s",
+        "How soon a payment that moved nowhere is looked at again; twice as long each time",
+    ),
+    setting(PAYMENTS, "pay_longest_wait", "DURATION", "10m", "And at least this often"),
+    setting(PAYMENTS, "pay_refund_tries", "N", "24", "How often a refund is tried before a person must look"),
+    setting(PAYMENTS, "pay_at_once", "N", "16", "Payments that one node looks after at once"),
+    setting(
+        PAYMENTS,
+        "pay_lease",
+        "DURATION",
+        "60s",
+        "How long other nodes leave alone what one looks after",
     ),
     setting(LIVE_MAP, "max_streams", "N", "10000", "Open event streams"),
     setting(

@@ -8,6 +8,7 @@ const COMMANDS: &[&str] = &[
     "bench",
     "keys",
     "migrate",
+    "payments",
     "import",
     "export",
     "doctor",

@@ -8,6 +8,7 @@ mod help;
 mod import;
 mod keys;
 mod nodes;
+mod payments;
 mod postgres;
 mod race;
 mod serve;

@@ -31,6 +31,8 @@ endpoints! {
     Bookings "/v1/bookings";
     Booking "/v1/bookings/{id}";
     Cancel "/v1/bookings/{id}/cancel";
+    Payment "/v1/bookings/{id}/payment";
+    StripeWebhook "/v1/webhooks/stripe";
     Journal "/v1/journal";
     Livez "/livez";
     Readyz "/readyz";
@@ -53,6 +55,8 @@ impl Endpoint {
             (Some("v1"), Some("bookings"), None, ..) => Self::Bookings,
             (Some("v1"), Some("bookings"), Some(_), None, ..) => Self::Booking,
             (Some("v1"), Some("bookings"), Some(_), Some("cancel"), None, _) => Self::Cancel,
+            (Some("v1"), Some("bookings"), Some(_), Some("payment"), None, _) => Self::Payment,
+            (Some("v1"), Some("webhooks"), Some("stripe"), None, ..) => Self::StripeWebhook,
             (Some("v1"), Some("offers"), None, ..) => Self::Offers,
             (Some("v1"), Some("offers"), Some(_), None, ..) => Self::Offer,
             (Some("v1"), Some("offers"), Some(_), Some(part), rest, None) => Self::of_offer(part, rest),
@@ -83,7 +87,8 @@ impl Endpoint {
 
     /// Answered even when everything else is turned away.
     pub(crate) const fn is_vital(self) -> bool {
-        matches!(self, Self::Livez | Self::Readyz | Self::Metrics)
+        // A webhook is about money that has moved.
+        matches!(self, Self::Livez | Self::Readyz | Self::Metrics | Self::StripeWebhook)
     }
 }
 

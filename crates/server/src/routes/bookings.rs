@@ -2,24 +2,32 @@
 
 use axum::{extract::State, http::Uri, response::Response};
 use holdfast_domain::Command;
-use holdfast_engine::{ledger::Role, mint};
+use holdfast_engine::{
+    ledger::{LedgerError, Role},
+    mint,
+    payments::{Answered, Beginning},
+    pipeline::SubmitError,
+};
 
 use super::OfBooking;
 use crate::{
-    app::{Shared, json},
+    app::{Shared, json, worded},
     auth::Caller,
-    body::FromAnyone,
+    body::{FromAdmin, FromAnyone},
+    payments::{self, Desk},
     problem::{Code, Problem},
     wire::{
         self, List,
-        booking::{Booking, ConfirmHold},
+        booking::{Booking, ConfirmHold, Paying, ResolvePayment},
         query::{self, BookingsQuery},
     },
 };
 
 /// Book a hold.
 ///
-/// Needs an `Idempotency-Key`: sending it twice books once.
+/// Needs an `Idempotency-Key`: sending it twice books once. With the provider `stripe` the booking is `pending` until it
+/// is paid: by the buyer's browser with the answer's `client_secret`, or at once by the server with `payment_method`. A
+/// card that is declined leaves the hold as it was, for another try with a new key.
 #[utoipa::path(post, path = "/v1/bookings", tag = "Bookings", operation_id = "createBooking",
     request_body(content = ConfirmHold<'_>,
         example = json!({"hold": "hold_00000000000000000000000000", "payment": {"provider": "none"}})),
@@ -31,9 +39,36 @@ pub(crate) async fn create(
     let Some(key) = sent.idempotency() else {
         return Err(Problem::new(Code::IdempotencyKeyRequired, "A booking needs an Idempotency-Key header."));
     };
-    let hold = sent.json::<ConfirmHold<'_>>()?.hold()?;
-    let command = Command::Confirm { booking: mint::booking_id(), hold };
-    app.submit(command, sent.caller.actor, Some(key)).await
+    let asked = sent.json::<ConfirmHold<'_>>()?;
+    // Whoever asks for a provider that is not there hears just that, whatever the hold.
+    match asked.paying()? {
+        Paying::Elsewhere => {
+            let hold = asked.hold()?;
+            let command = Command::Confirm { booking: mint::booking_id(), hold };
+            app.submit(command, sent.caller.actor, Some(key)).await
+        }
+        Paying::WithStripe { method } => {
+            let desk = app.desk.as_ref().ok_or_else(Problem::no_provider)?;
+            let hold = asked.hold()?;
+            let words = payments::words(sent.request_id());
+            let beginning = Beginning { hold, method, actor: sent.caller.actor, key, words };
+            pay(&app, desk, beginning).await
+        }
+    }
+}
+
+/// Begins a payment and answers with what came of it.
+async fn pay(app: &Shared, desk: &Desk, beginning: Beginning) -> Result<Response, Problem> {
+    // Whoever asked may hang up; what was begun is brought to its answer all the same.
+    let payments = desk.payments.clone();
+    let begun = tokio::spawn(async move { payments.begin(beginning).await });
+    let stopped = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
+    match begun.await.unwrap_or_else(|_| Err(SubmitError::from(stopped())))? {
+        Answered::Fresh(answer) => Ok(worded(answer)),
+        Answered::Otherwise(reply) => app.said(reply),
+        Answered::InFlight => Err(Problem::in_flight()),
+        Answered::NoAnswer { why, retry_after } => Err(Problem::unpaid(why, retry_after)),
+    }
 }
 
 /// List bookings.
@@ -76,5 +111,28 @@ pub(crate) async fn cancel(
 ) -> Result<Response, Problem> {
     sent.nothing()?;
     let key = sent.idempotency();
-    app.submit(Command::Cancel { booking }, sent.caller.actor, key).await
+    let answer = app.submit(Command::Cancel { booking }, sent.caller.actor, key).await;
+    // What was paid is due to be given back, now.
+    app.desk.iter().for_each(|desk| desk.payments.nudge());
+    answer
+}
+
+/// Resolve a payment.
+///
+/// An operator's word on a payment that the machine must not decide about (`manual`), or `retry` to have one looked at
+/// now. Needs an admin key.
+#[utoipa::path(post, path = "/v1/bookings/{id}/payment", tag = "Payments", operation_id = "resolvePayment",
+    params(("id" = wire::schema::BookingId, Path, description = "The booking's id.")),
+    request_body = ResolvePayment,
+    responses((status = 200, description = "The booking as it is now.", body = Booking<'_>)))]
+pub(crate) async fn resolve_payment(
+    State(app): State<Shared>,
+    OfBooking(booking): OfBooking,
+    FromAdmin(sent): FromAdmin,
+) -> Result<Response, Problem> {
+    let how = sent.json::<ResolvePayment>()?.resolution();
+    let key = sent.idempotency();
+    let answer = app.submit(Command::ResolvePayment { booking, how }, sent.caller.actor, key).await;
+    app.desk.iter().for_each(|desk| desk.payments.nudge());
+    answer
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use holdfast_domain::{BookingState as DomainState, HoldId, Moment};
+use holdfast_domain::{BookingState as DomainState, HoldId, Moment, PaymentMethod, Resolution};
 use holdfast_engine::ledger::BookingView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -26,14 +26,48 @@ pub(crate) struct ConfirmHold<'a> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PaymentChoice<'a> {
-    /// `none`: paid elsewhere, or free.
+    /// `none`: paid elsewhere, or free. `stripe`: by card, where this server has a Stripe account.
     #[serde(borrow)]
     #[schema(value_type = Provider)]
     provider: Cow<'a, str>,
-    /// Known, so that who asks for a provider that is not there hears just that.
-    #[serde(default)]
-    #[schema(ignore)]
-    payment_method: Option<String>,
+    /// Stripe's name for what to charge, such as `pm_…`: the server charges it and answers with the outcome. Left out,
+    /// the buyer's browser pays with the answer's `client_secret`.
+    #[serde(default, borrow)]
+    #[schema(pattern = "^[!-~]{1,255}$")]
+    payment_method: Option<Cow<'a, str>>,
+}
+
+/// How a hold is to be paid.
+#[derive(Debug)]
+pub(crate) enum Paying {
+    Elsewhere,
+    WithStripe { method: Option<PaymentMethod> },
+}
+
+/// An operator's word on a payment.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResolvePayment {
+    how: How,
+}
+
+/// What an operator says of a payment: look again now, the money was given back (or never taken), or the price was paid.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum How {
+    Retry,
+    Refunded,
+    Paid,
+}
+
+impl ResolvePayment {
+    pub(crate) const fn resolution(&self) -> Resolution {
+        match self.how {
+            How::Retry => Resolution::Retry,
+            How::Refunded => Resolution::Refunded,
+            How::Paid => Resolution::Paid,
+        }
+    }
 }
 
 /// A payment provider that this server has.
@@ -42,18 +76,28 @@ pub(crate) struct PaymentChoice<'a> {
 #[expect(dead_code, reason = "lists the values of a field to the OpenAPI document")]
 pub(crate) enum Provider {
     None,
+    Stripe,
 }
 
 impl ConfirmHold<'_> {
     pub(crate) fn hold(&self) -> Result<HoldId, Problem> {
-        match &self.payment {
-            Some(payment) if payment.provider != "none" => Err(Problem::invalid(
-                "payment.provider: is not configured on this server; \"none\" is the one there is",
-            )),
-            Some(PaymentChoice { payment_method: Some(_), .. }) => Err(Problem::invalid(
+        self.hold.parse().map_err(|_| Problem::unknown_hold())
+    }
+
+    pub(crate) fn paying(&self) -> Result<Paying, Problem> {
+        let Some(PaymentChoice { provider, payment_method }) = &self.payment else {
+            return Ok(Paying::Elsewhere);
+        };
+        match (provider.as_ref(), payment_method) {
+            ("none", None) => Ok(Paying::Elsewhere),
+            ("none", Some(_)) => Err(Problem::invalid(
                 "payment.payment_method: belongs to a payment provider, not to \"none\"",
             )),
-            _ => self.hold.parse().map_err(|_| Problem::unknown_hold()),
+            ("stripe", method) => {
+                let method = method.as_deref().map(PaymentMethod::new).transpose()?;
+                Ok(Paying::WithStripe { method })
+            }
+            _ => Err(Problem::invalid("payment.provider: must be \"none\" or \"stripe\"")),
         }
     }
 }
@@ -106,10 +150,10 @@ pub(crate) struct Payment<'a> {
     /// The provider's name for the payment.
     intent: Option<&'a str>,
     /// For the buyer's browser: only in the answer that began the payment.
-    #[schema(value_type = Option<String>)]
-    client_secret: (),
+    client_secret: Option<&'a str>,
     /// Why it failed, was given back, or needs a person.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<&'a str>,
 }
 
@@ -119,7 +163,7 @@ impl<'a> Payment<'a> {
             provider: payment.map_or("none", |payment| payment.provider.as_str()),
             state: payment.map_or("none", |payment| payment.state.as_str()),
             intent: payment.and_then(|payment| payment.intent.as_ref()).map(|intent| intent.as_str()),
-            client_secret: (),
+            client_secret: None,
             reason: payment.and_then(|payment| payment.why.as_ref()).map(|why| why.as_str()),
         }
     }
@@ -142,6 +186,13 @@ pub(crate) enum PaymentState {
 }
 
 impl<'a> Booking<'a> {
+    /// With what lets the buyer's browser pay: in the answer to whoever began the payment, and nowhere else.
+    #[must_use]
+    pub(crate) fn with_secret(mut self, secret: Option<&'a str>) -> Self {
+        self.payment.client_secret = secret;
+        self
+    }
+
     pub(crate) fn of(view: &'a BookingView) -> Self {
         let booking = &view.booking;
         let (cancelled_at, failed_at) = match booking.state {

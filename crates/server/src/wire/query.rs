@@ -2,7 +2,7 @@
 //! `?offer=&holder=` asks for everything.
 
 use axum::{extract::Query, http::Uri};
-use holdfast_domain::{HolderId, OfferId, text};
+use holdfast_domain::{HolderId, OfferId, PaymentState, text};
 use holdfast_engine::ledger::{BookingFilter, JournalFilter, PageRequest};
 use serde::{Deserialize, de::DeserializeOwned};
 use utoipa::IntoParams;
@@ -61,6 +61,9 @@ pub(crate) struct BookingsQuery {
     /// Only bookings of this holder.
     #[param(max_length = 128)]
     holder: Option<String>,
+    /// Only bookings whose payment stands there.
+    #[param(value_type = Option<super::booking::PaymentState>)]
+    payment: Option<String>,
     /// The `next` of the page before.
     #[param(pattern = "^[0-9]{0,18}$")]
     after: Option<String>,
@@ -74,10 +77,14 @@ impl BookingsQuery {
         let filter = BookingFilter {
             offer: given(&self.offer).map(offer_id).transpose()?,
             holder: given(&self.holder).map(HolderId::new).transpose()?,
-            payment: None,
+            payment: given(&self.payment).map(payment_state).transpose()?,
         };
         Ok((filter, page(self.after, &self.limit)?))
     }
+}
+
+fn payment_state(name: &str) -> Result<PaymentState, Problem> {
+    PaymentState::named(name).ok_or_else(|| Problem::invalid("payment: is no state of a provider's payment"))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -1,6 +1,6 @@
 //! A server on a port of its own, and clients that speak to it over TCP.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use holdfast_domain::Moment;
@@ -11,9 +11,15 @@ use holdfast_engine::{
         embedded::{self, EmbeddedLedger, Storage},
     },
     outbox::live_map::{self, LiveMap},
+    payments::{
+        Payments,
+        provider::SecretText,
+        stripe::{self, Stripe},
+    },
     pipeline::{self, Pipeline},
 };
-use holdfast_server::{Limits, Parts, Settings};
+use holdfast_server::{Limits, Parts, PaymentDesk, Settings};
+use holdfast_stripe_simulator::{Pace, Simulator};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, StatusCode, client::conn::http1};
 use hyper_util::rt::TokioIo;
@@ -33,6 +39,7 @@ pub(crate) struct TestApp {
     pub ledger: Arc<EmbeddedLedger>,
     pub shutdown: CancellationToken,
     pub server: JoinHandle<()>,
+    pub bank: Option<Simulator>,
 }
 
 /// What a test may want otherwise.
@@ -40,6 +47,27 @@ pub(crate) struct TestApp {
 pub(crate) struct Setup {
     pub limits: Limits,
     pub pipeline: pipeline::Limits,
+    /// Whether payments are taken, by a simulated provider.
+    pub paid: bool,
+}
+
+/// A provider whose time is the test's, and the desk that asks it.
+async fn desk(pipeline: &Arc<Pipeline>, clock: &Arc<ManualClock>) -> (Simulator, PaymentDesk) {
+    let pace = Pace::Told { from_ms: clock.now().ms() };
+    let settings = holdfast_stripe_simulator::Settings { pace, ..Default::default() };
+    let bank = Simulator::start(([127, 0, 0, 1], 0).into(), settings).await.unwrap();
+    let secret = |text: &str| SecretText::new(text);
+    let settings = stripe::Settings { url: bank.url(), ..stripe::Settings::new(secret(bank.secret_key())) };
+    let settings = stripe::Settings {
+        timeout: Duration::from_millis(500),
+        retries: 1,
+        backoff: Duration::from_millis(1),
+        ..settings
+    };
+    let stripe = Arc::new(Stripe::new(settings).unwrap());
+    let payments = Payments::new(pipeline.clone(), stripe, clock.clone(), Default::default());
+    let webhook_secrets = vec![secret("whsec_of_last_year"), secret(bank.webhook_secret())];
+    (bank, PaymentDesk { payments, webhook_secrets })
 }
 
 impl TestApp {
@@ -61,15 +89,22 @@ impl TestApp {
         let address = listener.local_addr().unwrap();
         let settings = Settings { limits: setup.limits, ..Settings::new([7; 32]).with_admin_key(ADMIN_KEY) };
         let port: Arc<dyn Ledger> = ledger.clone();
+        let pipeline = Arc::new(Pipeline::new(port.clone(), setup.pipeline));
+        let (bank, payments) = match setup.paid {
+            true => Some(desk(&pipeline, &clock).await),
+            false => None,
+        }
+        .unzip();
         let parts = Parts {
-            pipeline: Arc::new(Pipeline::new(port.clone(), setup.pipeline)),
+            payments,
+            pipeline,
             live_map: LiveMap::new(port, live_map::Settings::default()),
             clock: clock.clone(),
             settings,
         };
         let shutdown = CancellationToken::new();
         let server = tokio::spawn(holdfast_server::run(listener, parts, shutdown.clone()));
-        Self { address, clock, ledger, shutdown, server }
+        Self { address, clock, ledger, shutdown, server, bank }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -84,6 +119,17 @@ impl TestApp {
         let (key, stored) = holdfast_server::mint_key(Role::Seller, self.clock.now());
         self.ledger.add_key(stored).await.unwrap();
         self.client().with("authorization", &format!("Bearer {key}"))
+    }
+
+    /// The same hall, where one can pay.
+    pub(crate) async fn with_paid_hall() -> Self {
+        let app = Self::with(Setup { paid: true, ..Setup::default() }).await;
+        app.admin().post("/v1/offers", hall()).await.expect(201);
+        app
+    }
+
+    pub(crate) fn bank(&self) -> &Simulator {
+        self.bank.as_ref().expect("a shop where one can pay")
     }
 
     /// A hall of two rows of ten, on sale.

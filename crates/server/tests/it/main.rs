@@ -12,4 +12,5 @@ mod map;
 mod offers;
 mod operations;
 mod pages;
+mod payments;
 mod shutdown;
