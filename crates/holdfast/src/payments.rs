@@ -98,13 +98,13 @@ pub fn run(args: &PaymentsArgs) -> Result<Exit, Failure> {
     common.place.work(async |api| match &args.action {
         Action::List { state, .. } => list(api, *state, common.json).await,
         Action::Retry { booking, .. } => resolve(api, booking, "retry", common.json).await,
-        Action::Resolve { booking, how, .. } => resolve(api, booking, name(*how), common.json).await,
+        Action::Resolve { booking, how, .. } => resolve(api, booking, &name(*how), common.json).await,
     })
 }
 
-fn name<T: ValueEnum>(value: T) -> &'static str {
-    // Leaked once a run at most: a value's name is made by clap at run time.
-    value.to_possible_value().map_or("", |value| Box::leak(value.get_name().to_owned().into_boxed_str()))
+/// A value as it is written on the command line and in the API.
+fn name<T: ValueEnum>(value: T) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 async fn list(api: &mut Api, state: State, json: bool) -> Result<Exit, Failure> {

@@ -59,14 +59,21 @@ impl Desk {
 
 /// The events of late, by id. Bounded: an older one that comes again is looked at again, for nothing.
 #[derive(Debug, Default)]
-struct Seen(Mutex<(HashSet<Arc<str>>, VecDeque<Arc<str>>)>);
+struct Seen(Mutex<SeenIds>);
+
+#[derive(Debug, Default)]
+struct SeenIds {
+    known: HashSet<Arc<str>>,
+    /// The oldest first.
+    order: VecDeque<Arc<str>>,
+}
 
 const MOST_SEEN: usize = 10_000;
 
 impl Seen {
     fn add(&self, event: &str) -> bool {
         let event: Arc<str> = event.into();
-        let (known, order) = &mut *self.0.lock();
+        let SeenIds { known, order } = &mut *self.0.lock();
         if !known.insert(event.clone()) {
             return false;
         }
@@ -80,7 +87,7 @@ impl Seen {
     }
 
     fn remove(&self, event: &str) {
-        let (known, order) = &mut *self.0.lock();
+        let SeenIds { known, order } = &mut *self.0.lock();
         known.remove(event);
         order.retain(|seen| **seen != *event);
     }

@@ -21,7 +21,7 @@ fn server() -> &'static Postgres {
 pub(crate) async fn books(name: &str, clock: &Arc<ManualClock>) -> Arc<dyn Ledger> {
     let name = name.to_owned();
     let made = tokio::task::spawn_blocking(move || server().create_database(&name).expect("a database"));
-    let mut settings = Settings::new(&made.await.expect("no panic"), render());
+    let mut settings = Settings::new(made.await.expect("no panic"), render());
     settings.time = Time::Given(Arc::clone(clock) as _);
     settings.limits.tidy_every = None;
     settings.connecting.connections = 4;

@@ -45,14 +45,12 @@ pub(super) fn print(target: &Target, key: &str, bank: &Simulator, taken: Option<
     println!("    {}", curl(target, key));
     println!("\n    {}", term.dim("Again: the same bytes, with Idempotency-Replayed: true."));
     println!("    {}", term.dim("With another Idempotency-Key: 409 unit_taken, and seats to take instead."));
-    heading("Then pay for it by card, with HOLD from that answer: 201, confirmed and charged, in play money");
-    println!("    {}", pay(target, key));
+    heading("Pay for it by card, in play money: 201, confirmed and charged");
+    println!("    POST /v1/bookings  {}", pay());
     let declined = "pm_card_chargeDeclinedInsufficientFunds";
     println!("\n    {}", term.dim(format!("With {declined}: 402, and the hold is still yours.")));
-    println!(
-        "    {}",
-        term.dim(format!("The bank is simulated too: {}/_simulator/money counts.", bank.url()))
-    );
+    let money = term.accent(format!("{}/_simulator/money", bank.url()));
+    println!("    {money} {}", term.dim("what the simulated bank has taken and given back"));
     heading("Let a thousand people want one seat");
     println!("    holdfast race --buyers 1000");
     println!("\n  {}\n", term.dim("Ctrl-C stops it."));
@@ -72,12 +70,9 @@ fn curl(target: &Target, key: &str) -> String {
     )
 }
 
-fn pay(target: &Target, key: &str) -> String {
-    let body = json!({"hold": "HOLD", "payment": {"provider": "stripe", "payment_method": "pm_card_visa"}});
-    format!(
-        "curl -i -X POST {target}/v1/bookings -H 'Authorization: Bearer {key}' -H 'Idempotency-Key: {INTENTION}-pay' \
-         -H 'Content-Type: application/json' -d '{body}'"
-    )
+/// What to post, with the hold's id in its place.
+fn pay() -> serde_json::Value {
+    json!({"hold": "hold_…", "payment": {"provider": "stripe", "payment_method": "pm_card_visa"}})
 }
 
 /// Keeps one line up to date on a terminal until the demo ends.
