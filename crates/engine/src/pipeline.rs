@@ -81,9 +81,20 @@ impl Pipeline {
         actor: Actor,
         key: Option<IdempotencyKey>,
     ) -> Result<Reply, SubmitError> {
+        self.submit_worded(command, actor, key, None).await
+    }
+
+    /// The same, with words of its own for the key.
+    pub async fn submit_worded(
+        &self,
+        command: Command,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        wording: Option<Wording>,
+    ) -> Result<Reply, SubmitError> {
         let busy = |_| LedgerError::Overloaded;
         let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
-        let request = Request { command, actor, key, wording: None, deadline: self.deadline() };
+        let request = Request { command, actor, key, wording, deadline: self.deadline() };
         self.admitted(request, admitted).await
     }
 
