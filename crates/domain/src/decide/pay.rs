@@ -1,4 +1,4 @@
-//! Paying: what the provider's word means for a booking. The compensation table stands in [`honour`].
+//! Paying: what the provider's word means for a booking. The compensation table stands in `honour`.
 //!
 //! Everything here is monotone: whatever is reported twice, late or out of order finds the payment where it already
 //! is or beyond, and changes nothing. So any number of drivers may work on one payment.
