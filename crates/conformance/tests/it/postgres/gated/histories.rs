@@ -14,7 +14,11 @@ use holdfast_engine::{
     gate::redis::Strategy,
     ledger::{Ledger, postgres::Time},
 };
-use holdfast_lab::{Anomaly, Evidence, History, history::Micros, judge};
+use holdfast_lab::{
+    Anomaly, Evidence, History, Outcome,
+    history::{Micros, Reason},
+    judge,
+};
 
 use super::{as_usual, claiming, gated_nodes, servers::Servers};
 use crate::{
@@ -118,9 +122,13 @@ fn without_stale_refusals(mut history: History, troubles: &[(Micros, Micros)]) -
             let operation = &history.operations[*at];
             troubles.iter().any(|(from, to)| operation.end >= *from && operation.start <= *to)
         };
-        let refusals = verdict.violations().iter().filter(|wrong| wrong.anomaly == Anomaly::FalseRefusal);
-        let mut stale: Vec<usize> = refusals.flat_map(|wrong| &wrong.operations).copied().collect();
-        stale.retain(in_trouble);
+        // One that only the reads around it give away is told as an order that does not exist.
+        let of_refusals = [Anomaly::FalseRefusal, Anomaly::NotLinearizable];
+        let wrongs = verdict.violations().iter().filter(|wrong| of_refusals.contains(&wrong.anomaly));
+        let mut stale: Vec<usize> = wrongs.flat_map(|wrong| &wrong.operations).copied().collect();
+        let is_refusal =
+            |at: &usize| matches!(history.operations[*at].outcome, Outcome::Fail(Reason::Taken(_)));
+        stale.retain(|at| is_refusal(at) && in_trouble(at));
         stale.sort_unstable();
         stale.dedup();
         if stale.is_empty() {
