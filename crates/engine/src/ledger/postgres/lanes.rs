@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, RwLockReadGuard, mpsc, oneshot};
 use super::{
     Books,
     answers::{Given, digest},
-    batch::{Patience, Settled, refused},
+    batch::{Patience, Settled, named, refused},
     claims::pause,
     replica::Replica,
     session::Trouble,
@@ -149,10 +149,12 @@ async fn second_look(books: &Books, jobs: Vec<Job>) -> Vec<Job> {
 /// Jobs that could not be looked at, and why.
 type Unseen = (Vec<Job>, Trouble);
 
-/// Sorts by what the copy thinks of them as it is. While the batch before still has the copy, everybody joins the next
-/// batch: it waits for the same locks as that one, and decides about them all the same.
+/// Sorts by what the copy thinks of them as it is. While the batch before still has the copy, whoever names its offers
+/// joins the next batch unseen: that one locks those offers and looks whether the copy is level with them. Whoever names
+/// a hold or a booking waits: a copy that has not heard of it cannot say which offers to look at.
 async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), Unseen> {
-    if books.copy.try_read().is_err() {
+    let all_named = jobs.iter().all(|job| named(&job.request.command).is_some());
+    if all_named && books.copy.try_read().is_err() {
         return Ok((jobs, Vec::new()));
     }
     let copy = match books.loaded().await {
