@@ -1,6 +1,7 @@
 //! `holdfast payments`: payments that wait for somebody, and an operator's word on them.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, builder::PossibleValuesParser};
+use holdfast_domain::PaymentState;
 use serde_json::{Value, json};
 
 use crate::{
@@ -26,8 +27,8 @@ enum Action {
     /// List bookings by the state of their payment
     List {
         /// Which ones
-        #[arg(long, default_value = "manual")]
-        state: State,
+        #[arg(long, default_value = "manual", value_parser = PossibleValuesParser::new(PaymentState::ALL.map(PaymentState::as_str)))]
+        state: String,
         #[command(flatten)]
         common: Common,
     },
@@ -60,22 +61,18 @@ struct Common {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum State {
-    RequiresPayment,
-    Processing,
-    Authorized,
-    Succeeded,
-    Refunding,
-    Refunded,
-    Failed,
-    Manual,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 enum How {
     Paid,
     Refunded,
+}
+
+impl How {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Paid => "paid",
+            Self::Refunded => "refunded",
+        }
+    }
 }
 
 impl PaymentsArgs {
@@ -96,26 +93,21 @@ pub fn run(args: &PaymentsArgs) -> Result<Exit, Failure> {
     let common = args.common();
     common.place.must_exist()?;
     common.place.work(async |api| match &args.action {
-        Action::List { state, .. } => list(api, *state, common.json).await,
+        Action::List { state, .. } => list(api, state, common.json).await,
         Action::Retry { booking, .. } => resolve(api, booking, "retry", common.json).await,
-        Action::Resolve { booking, how, .. } => resolve(api, booking, &name(*how), common.json).await,
+        Action::Resolve { booking, how, .. } => resolve(api, booking, how.as_str(), common.json).await,
     })
 }
 
-/// A value as it is written on the command line and in the API.
-fn name<T: ValueEnum>(value: T) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-}
-
-async fn list(api: &mut Api, state: State, json: bool) -> Result<Exit, Failure> {
-    let bookings: Vec<Value> = api.list(&format!("/v1/bookings?payment={}", name(state))).await?;
+async fn list(api: &mut Api, state: &str, json: bool) -> Result<Exit, Failure> {
+    let bookings: Vec<Value> = api.list(&format!("/v1/bookings?payment={state}")).await?;
     if json {
         println!("{:#}", json!({"data": bookings}));
         return Ok(Exit::Done);
     }
     let term = Term::stdout();
     if bookings.is_empty() {
-        println!("  {}", term.good(format!("no payment is {}", name(state))));
+        println!("  {}", term.good(format!("no payment is {state}")));
         return Ok(Exit::Done);
     }
     let mut table = term.table(&["Booking", "State", "Amount", "Intent", "Why"]);

@@ -153,8 +153,8 @@ type Unseen = (Vec<Job>, Trouble);
 /// joins the next batch unseen: that one locks those offers and looks whether the copy is level with them. Whoever names
 /// a hold or a booking waits: a copy that has not heard of it cannot say which offers to look at.
 async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), Unseen> {
-    let all_named = jobs.iter().all(|job| named(&job.request.command).is_some());
-    if all_named && books.copy.try_read().is_err() {
+    let all_named = || jobs.iter().all(|job| named(&job.request.command).is_some());
+    if books.copy.try_read().is_err() && all_named() {
         return Ok((jobs, Vec::new()));
     }
     let copy = match books.loaded().await {
