@@ -4,7 +4,7 @@
 //! stories/*.story ──► story ──────┐
 //! random commands ──► sequences ──┼──► Subject: the model, the real ledgers
 //!                                 │
-//! many tasks at once ─► histories ┴──► holdfast-lab's checker
+//! many tasks at once ─► histories ┴──► holdfast-checker's checker
 //! ```
 //! [`story`] reads scripts that double as documentation; [`subject`] is the small port through which they, and
 //! random command sequences, are put to anything that keeps books. Any difference between two subjects is a bug.

@@ -1,12 +1,9 @@
-//! The lab: what happened, written down, and a judge who reads it.
+//! The lab: every way of not selling a thing twice, side by side, with what was seen of each.
 //!
-//! A [`history`] is a list of operations as the clients saw them: who asked what, from when to when, and what came
-//! of it: yes, no, or nobody knows. The [`checker`] reads it together with the store's final content and says
-//! whether all of it can be true of a shop that sells each thing once. It never looks at a ledger's counters, and
-//! it shares no code with the domain: a judge who reasons like the accused would repeat the same mistake.
+//! ```text
+//! scenarios ─► strategies, mistakes ─► histories ─► holdfast-checker ─► report: JSON, HTML, SVG
+//! ```
+//! Verdicts are the checker's, read from recorded histories. The [`report`] draws what it is given and judges
+//! nothing. Called by the binary; the server does not know this crate.
 
-pub mod checker;
-pub mod history;
-
-pub use checker::{Anomaly, Doubt, Evidence, Verdict, Violation, judge};
-pub use history::{Call, Claim, History, Operation, Outcome};
+pub mod report;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use holdfast_checker::history::UnitRef;
 use holdfast_domain::{Actor, BookingId, Command, HoldId, HolderId};
 use holdfast_engine::ledger::{IdempotencyKey, LedgerError, Outcome, Reply};
-use holdfast_lab::history::UnitRef;
 
 use super::Stage;
 use crate::subject::Asked;

@@ -1,7 +1,7 @@
 //! Concurrent histories: many customers at once, everything they were told written down for the lab's checker.
 //!
 //! ```text
-//! Customer ─► what to ask next ─► a ledger ─► Recorder ─► History ─► holdfast_lab::judge
+//! Customer ─► what to ask next ─► a ledger ─► Recorder ─► History ─► holdfast_checker::judge
 //!                                  │ real: threads, disk, a clock that runs fast (threads)
 //!                                  └ breakable: a small writer on virtual time, with a bug (breakable)
 //! ```

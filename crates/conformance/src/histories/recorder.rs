@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use holdfast_checker::{
+    Call, History, Operation, Outcome,
+    history::{Answer, Ending, Kept, KeptBooking, KeptHold, KeptState, Micros, Reason, UnitRef},
+};
 use holdfast_domain::{BookingId, Command, HoldId, HoldState, HolderId, InTheWay, Refusal};
 use holdfast_engine::ledger::{
     Answer as Words, BookingView, HoldView, LedgerError, Outcome as Came, Render, Reply,
-};
-use holdfast_lab::{
-    Call, History, Operation, Outcome,
-    history::{Answer, Ending, Kept, KeptBooking, KeptHold, KeptState, Micros, Reason, UnitRef},
 };
 
 use super::Stage;

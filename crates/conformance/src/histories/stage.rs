@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use holdfast_checker::{
+    Claim,
+    history::{UnitInfo, UnitRef},
+};
 use holdfast_domain::{
     Ask, Command, Currency, InventoryDef, Line, Money, Offer, OfferDef, OfferId, Pick, StockLine, UnitNo,
     schedule::{CalendarDef, HoursDef, Service},
     seat_plan::{RowDef, SectionDef},
-};
-use holdfast_lab::{
-    Claim,
-    history::{UnitInfo, UnitRef},
 };
 
 use super::Dice;

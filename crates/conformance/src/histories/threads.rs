@@ -6,16 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use holdfast_checker::{
+    History,
+    history::{Ending, Kept, KeptHold, KeptState, Micros, UnitRef},
+};
 use holdfast_domain::{Moment, Offer, Version};
 use holdfast_engine::{
     clock::Clock,
     ledger::{
         BookingFilter, BookingView, HoldView, Ledger, LedgerError, PageRequest, Reply, Request, SnapshotUnits,
     },
-};
-use holdfast_lab::{
-    History,
-    history::{Ending, Kept, KeptHold, KeptState, Micros, UnitRef},
 };
 use tokio::runtime::Runtime;
 

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
+use holdfast_checker::{Evidence, history::KeptState, judge};
 use holdfast_conformance::histories::{
     Recorder, Stage,
     threads::{Crowd, FastClock},
@@ -13,7 +14,6 @@ use holdfast_engine::{
         embedded::{EmbeddedLedger, Settings, Storage},
     },
 };
-use holdfast_lab::{Evidence, history::KeptState, judge};
 use tokio::runtime::Runtime;
 
 use crate::size::{seed, setting};
@@ -65,7 +65,7 @@ fn a_crowd_on_a_real_disk_is_linearizable_and_loses_nothing() {
     check_reopened(folder.path(), crowd, &history);
 }
 
-fn check_journal(crowd: &Crowd, history: &holdfast_lab::History) {
+fn check_journal(crowd: &Crowd, history: &holdfast_checker::History) {
     let records = journal(crowd.ledger(), &crowd.runtime);
     for (at, record) in (1..).zip(&records) {
         assert_eq!(record.seq, at, "numbered from 1 without gaps");
@@ -74,7 +74,7 @@ fn check_journal(crowd: &Crowd, history: &holdfast_lab::History) {
 }
 
 /// One entry per transition, in an order that is the history's own: no more and no fewer than was acknowledged.
-pub(crate) fn check_entries(records: &[JournalRecord], history: &holdfast_lab::History) {
+pub(crate) fn check_entries(records: &[JournalRecord], history: &holdfast_checker::History) {
     let count = |kind: &str| records.iter().filter(|record| record.kind == kind).count();
     let ending = history.ending.as_ref().expect("an ending");
     let wins = judge(history, Evidence::NONE).summary().wins;
@@ -102,7 +102,7 @@ fn check_folding(records: &[JournalRecord]) {
 }
 
 /// What is folded from disk is what was in memory.
-fn check_reopened(folder: &Path, crowd: Crowd, history: &holdfast_lab::History) {
+fn check_reopened(folder: &Path, crowd: Crowd, history: &holdfast_checker::History) {
     let records = journal(crowd.ledger(), &crowd.runtime);
     let Crowd { nodes, clock, stage, recorder, .. } = crowd;
     let later = FastClock::after(&clock);

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use holdfast_checker::{Anomaly, Evidence, judge};
 use holdfast_conformance::histories::breakable::{Bug, run};
-use holdfast_lab::{Anomaly, Evidence, judge};
 
 use crate::size::setting;
 

@@ -12,12 +12,12 @@ use std::{
     sync::Arc,
 };
 
-use holdfast_domain::Moment;
-use holdfast_engine::ledger::{LedgerError, Reply};
-use holdfast_lab::{
+use holdfast_checker::{
     History,
     history::{Kept, Micros, UnitRef},
 };
+use holdfast_domain::Moment;
+use holdfast_engine::ledger::{LedgerError, Reply};
 
 use super::{
     Bug,

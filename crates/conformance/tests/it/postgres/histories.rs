@@ -2,6 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
+use holdfast_checker::{Evidence, judge};
 use holdfast_conformance::histories::{
     Recorder, Stage,
     threads::{Crowd, FastClock},
@@ -10,7 +11,6 @@ use holdfast_engine::{
     ledger::{Ledger, postgres::Time},
     strategy::Claiming,
 };
-use holdfast_lab::{Evidence, judge};
 
 use super::{
     EVERY_WAY,

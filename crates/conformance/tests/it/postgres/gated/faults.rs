@@ -7,15 +7,15 @@ use std::{
     time::Duration,
 };
 
+use holdfast_checker::{
+    History, Operation, Outcome,
+    history::{Answer, Micros, Reason},
+};
 use holdfast_conformance::gated::Gated;
 use holdfast_domain::{Ask, Command, OfferId, Pick};
 use holdfast_engine::{
     gate::{Verdict, redis::Strategy},
     ledger::{Ledger as _, Outcome as Came, Reply},
-};
-use holdfast_lab::{
-    History, Operation, Outcome,
-    history::{Answer, Micros, Reason},
 };
 use holdfast_rigs::{FaultProxy, Redis};
 use parking_lot::Mutex;

@@ -3,6 +3,11 @@
 
 use std::{sync::Arc, thread, time::Duration};
 
+use holdfast_checker::{
+    Anomaly, Evidence, History, Outcome,
+    history::{Micros, Reason},
+    judge,
+};
 use holdfast_conformance::{
     gated::Gated,
     histories::{
@@ -13,11 +18,6 @@ use holdfast_conformance::{
 use holdfast_engine::{
     gate::redis::Strategy,
     ledger::{Ledger, postgres::Time},
-};
-use holdfast_lab::{
-    Anomaly, Evidence, History, Outcome,
-    history::{Micros, Reason},
-    judge,
 };
 
 use super::{as_usual, claiming, gated_nodes, servers::Servers};

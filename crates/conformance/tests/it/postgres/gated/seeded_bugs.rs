@@ -9,6 +9,11 @@ use std::{
     time::Duration,
 };
 
+use holdfast_checker::{
+    Anomaly, Call, Claim, Evidence, History, Operation, Outcome, Verdict,
+    history::{Answer, Micros, Reason, UnitInfo},
+    judge,
+};
 use holdfast_conformance::{
     gated::{Before, Gated, IsWhole, Said},
     live::{Live, postgres_without_sweep},
@@ -19,11 +24,6 @@ use holdfast_domain::Command;
 use holdfast_engine::{
     gate::{Pass, Verdict as Told, redis::Strategy},
     ledger::{Ledger as _, LedgerError, Outcome as Came, Reply},
-};
-use holdfast_lab::{
-    Anomaly, Call, Claim, Evidence, History, Operation, Outcome, Verdict,
-    history::{Answer, Micros, Reason, UnitInfo},
-    judge,
 };
 use holdfast_rigs::{FaultProxy, Mode, Redis};
 use parking_lot::Mutex;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use holdfast_lab::{
+use holdfast_checker::{
     Claim, Evidence, History, Operation, Outcome, Verdict,
     history::{Answer, Call, Ending, Micros, Reason, UnitInfo},
     judge,
@@ -113,7 +113,7 @@ impl Scene {
 
     /// INVALID for that reason, shown by exactly those operations.
     #[track_caller]
-    pub(crate) fn shows(&self, anomaly: holdfast_lab::Anomaly, operations: &[usize]) {
+    pub(crate) fn shows(&self, anomaly: holdfast_checker::Anomaly, operations: &[usize]) {
         let verdict = self.judge();
         let told = verdict.tell(&self.0);
         let Some(violation) = verdict.violations().iter().find(|violation| violation.anomaly == anomaly)

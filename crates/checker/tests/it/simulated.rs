@@ -1,6 +1,6 @@
 //! Histories by the thousand: those of an honest shop are valid, and a lie told in one of them is found.
 
-use holdfast_lab::{
+use holdfast_checker::{
     Call, Evidence, History, Operation, Outcome, Verdict,
     history::{Answer, Reason},
     judge,

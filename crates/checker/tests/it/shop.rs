@@ -1,7 +1,7 @@
 //! A simulated shop that sells each thing once, and the history its customers would tell: every operation takes
 //! effect at one moment between its start and its end, so the history is valid by construction.
 
-use holdfast_lab::{
+use holdfast_checker::{
     Call, Claim, History, Operation, Outcome,
     history::{Answer, Micros, Reason, UnitInfo},
 };

@@ -1,6 +1,6 @@
 //! One history for each wrong, and for each right that looks like it.
 
-use holdfast_lab::{
+use holdfast_checker::{
     Anomaly, Call, Claim, Doubt, Evidence, History, Outcome, Verdict,
     history::{Answer, Ending, Kept, KeptBooking, KeptHold, KeptState, Reason},
     judge,
