@@ -1,13 +1,17 @@
 //! The few files that pages need, embedded in the binary under names that change with their content, and the
 //! headers that keep pages from loading anything else.
+//!
+//! A module that imports another names it plainly (`from "./live.js"`); the import is rewritten to the hashed name
+//! when the files are first asked for, so a module's own name changes with everything it imports.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
 use axum::{
     extract::Path,
     http::{HeaderValue, header},
     response::{Html, IntoResponse, Response},
 };
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::problem::{Code, Problem};
@@ -16,57 +20,85 @@ use crate::problem::{Code, Problem};
 pub(crate) const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                                   connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+macro_rules! assets {
+    ($($name:literal)*) => {
+        /// Every file of `assets/`, by its plain name.
+        const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../assets/", $name))),)*];
+    };
+}
+
+assets! {
+    "app.css"
+    "docs.css"
+    "docs.js"
+    "icon.svg"
+}
+
+/// A file as it is served.
 struct Asset {
-    stem: &'static str,
-    ending: &'static str,
-    content_type: &'static str,
-    content: &'static [u8],
+    hashed_name: String,
+    content: Bytes,
 }
 
-const ASSETS: [Asset; 2] = [
-    Asset {
-        stem: "page",
-        ending: "css",
-        content_type: "text/css; charset=utf-8",
-        content: include_bytes!("../assets/page.css"),
-    },
-    Asset {
-        stem: "docs",
-        ending: "js",
-        content_type: "text/javascript; charset=utf-8",
-        content: include_bytes!("../assets/docs.js"),
-    },
-];
+/// By plain name.
+static ASSETS: LazyLock<BTreeMap<&'static str, Asset>> = LazyLock::new(|| {
+    let mut built = BTreeMap::new();
+    SOURCES.iter().for_each(|(name, _)| build(name, &mut built));
+    built
+});
 
-impl Asset {
-    fn name(&self) -> String {
-        let hash: String =
-            Sha256::digest(self.content)[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{}-{hash}.{}", self.stem, self.ending)
+/// What a module is imported by: whatever stands between this and the next quote.
+const IMPORT: &str = "from \"./";
+
+/// Builds a file after those it imports.
+fn build(name: &'static str, built: &mut BTreeMap<&'static str, Asset>) {
+    if built.contains_key(name) {
+        return;
     }
+    let mut content = Cow::Borrowed(source(name).1);
+    for import in source(name).1.split(IMPORT).skip(1).filter_map(|rest| rest.split('"').next()) {
+        let (import, _) = source(import);
+        build(import, built);
+        let hashed = &built[import].hashed_name;
+        content = content.replace(&format!("{IMPORT}{import}\""), &format!("{IMPORT}{hashed}\"")).into();
+    }
+    let hash: String =
+        Sha256::digest(content.as_bytes())[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let (stem, ending) = name.rsplit_once('.').expect("assets have endings");
+    let hashed_name = format!("{stem}-{hash}.{ending}");
+    built.insert(name, Asset { hashed_name, content: content.into_owned().into() });
 }
 
-static NAMES: LazyLock<[String; 2]> = LazyLock::new(|| ASSETS.map(|asset| asset.name()));
+fn source(name: &str) -> (&'static str, &'static str) {
+    *SOURCES.iter().find(|(known, _)| *known == name).expect("pages and modules name assets that exist")
+}
 
 /// The address of an asset, which says what is in it.
-pub(crate) fn address(stem: &str) -> String {
-    let at = ASSETS.iter().position(|asset| asset.stem == stem).expect("pages name assets that exist");
-    format!("/assets/{}", NAMES[at])
+pub(crate) fn address(name: &str) -> String {
+    format!("/assets/{}", ASSETS[name].hashed_name)
+}
+
+fn content_type(name: &str) -> HeaderValue {
+    HeaderValue::from_static(match name.rsplit_once('.') {
+        Some((_, "css")) => "text/css; charset=utf-8",
+        Some((_, "svg")) => "image/svg+xml",
+        _ => "text/javascript; charset=utf-8",
+    })
 }
 
 /// Read a file that pages need.
 #[utoipa::path(get, path = "/assets/{name}", tag = "Pages", operation_id = "getAsset",
     params(("name" = String, Path, description = "The file's name, as pages give it.")),
     responses((status = 200, description = "The file.",
-        content((String = "text/css"), (String = "text/javascript")))))]
+        content((String = "text/css"), (String = "text/javascript"), (String = "image/svg+xml")))))]
 pub(crate) async fn read(name: Option<Path<String>>) -> Result<Response, Problem> {
-    let at = name.and_then(|Path(name)| NAMES.iter().position(|known| *known == name));
-    let at = at.ok_or_else(|| Problem::new(Code::NotFound, "There is no such file."))?;
+    let asset = name.and_then(|Path(name)| ASSETS.values().find(|asset| asset.hashed_name == name));
+    let asset = asset.ok_or_else(|| Problem::new(Code::NotFound, "There is no such file."))?;
     let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(ASSETS[at].content_type)),
+        (header::CONTENT_TYPE, content_type(&asset.hashed_name)),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
     ];
-    Ok((headers, ASSETS[at].content).into_response())
+    Ok((headers, asset.content.clone()).into_response())
 }
 
 /// A page, with the headers every page has.
@@ -77,4 +109,20 @@ pub(crate) fn html(page: impl Into<axum::body::Body>) -> Response {
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     (headers, Html(page.into())).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_lead_to_files_that_are_served() {
+        for (name, asset) in ASSETS.iter() {
+            let text = std::str::from_utf8(&asset.content).unwrap();
+            for import in text.split(IMPORT).skip(1).filter_map(|rest| rest.split('"').next()) {
+                assert!(ASSETS.values().any(|known| known.hashed_name == import), "{name} imports {import}");
+            }
+            assert!(!text.contains("import(\""), "{name}: an import that is not rewritten");
+        }
+    }
 }

@@ -89,7 +89,8 @@ async fn with_key(credentials: &HeaderValue, app: &App) -> Result<Caller, Proble
     Ok(Caller { actor: Actor::Key(known.name), role: Some(known.role), new_cookie: None })
 }
 
-fn browser(parts: &request::Parts, app: &App) -> Result<Caller, Problem> {
+/// Whoever sent no key, and a request that may change something only from our own pages.
+pub(crate) fn browser(parts: &request::Parts, app: &App) -> Result<Caller, Problem> {
     if !parts.method.is_safe() && !origin::is_our_own(&parts.headers, &app.auth.allowed_origins) {
         return Err(Problem::new(Code::Forbidden, "A page of another site cannot do this."));
     }

@@ -25,6 +25,7 @@ mod routes;
 mod serve;
 mod settings;
 mod telemetry;
+mod ui;
 mod wire;
 
 pub use app::Parts;

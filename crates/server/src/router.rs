@@ -1,6 +1,6 @@
 //! Every route, on one page.
 
-use axum::Router;
+use axum::{Router, routing::get};
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{
@@ -15,6 +15,7 @@ use crate::{
         availability, bookings, docs, health, holds, journal, map, no_such_method, no_such_route, offers,
         webhooks,
     },
+    ui,
 };
 
 fn routes() -> OpenApiRouter<Shared> {
@@ -47,6 +48,15 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(problem::page::index))
         .routes(routes!(problem::page::read))
         .routes(routes!(assets::read).layer(large()))
+        .merge(pages())
+}
+
+/// For people, and not in the document: their forms are no contract.
+fn pages() -> OpenApiRouter<Shared> {
+    let large = CompressionLayer::new;
+    OpenApiRouter::new()
+        .route("/", get(ui::shop::list).layer(large()))
+        .route("/o/{offer}", get(ui::offer::read).layer(large()))
 }
 
 pub(crate) fn router(app: Shared) -> Router {

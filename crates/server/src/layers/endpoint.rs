@@ -42,6 +42,8 @@ endpoints! {
     Problems "/problems";
     ProblemPage "/problems/{code}";
     Asset "/assets/{name}";
+    Shop "/";
+    OfferPage "/o/{offer}";
 }
 
 impl Endpoint {
@@ -69,6 +71,8 @@ impl Endpoint {
             (Some("problems"), None, ..) => Self::Problems,
             (Some("problems"), Some(_), None, ..) => Self::ProblemPage,
             (Some("assets"), Some(_), None, ..) => Self::Asset,
+            (Some(""), None, ..) => Self::Shop,
+            (Some("o"), Some(_), None, ..) => Self::OfferPage,
             _ => Self::Other,
         }
     }
@@ -103,7 +107,7 @@ mod tests {
             assert_eq!(Endpoint::of(&path), *endpoint, "{path}");
         }
         for path in
-            ["", "/", "/v1", "/v1/holds/a/b", "/v1/holds/a/extend/b", "/v1/offers/a/map/status/b", "/livez/"]
+            ["", "/v1", "/v1/holds/a/b", "/v1/holds/a/extend/b", "/v1/offers/a/map/status/b", "/livez/"]
         {
             assert_eq!(Endpoint::of(path), Endpoint::Other, "{path}");
         }

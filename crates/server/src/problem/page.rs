@@ -4,20 +4,18 @@ use askama::Template;
 use axum::{extract::Path, response::Response};
 
 use super::{Code, Problem};
-use crate::assets;
+use crate::ui;
 
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct ProblemPage {
     code: Code,
-    style: String,
 }
 
 #[derive(Template)]
 #[template(path = "problems.html")]
 struct ProblemIndex {
     codes: &'static [Code],
-    style: String,
 }
 
 /// Read what a problem's code means.
@@ -27,18 +25,12 @@ struct ProblemIndex {
 pub(crate) async fn read(code: Option<Path<String>>) -> Result<Response, Problem> {
     let code = code.and_then(|Path(name)| Code::find(&name));
     let code = code.ok_or_else(|| Problem::new(Code::NotFound, "No problem has that code."))?;
-    shown(&ProblemPage { code, style: assets::address("page") })
+    ui::page(&ProblemPage { code })
 }
 
 /// List every code.
 #[utoipa::path(get, path = "/problems", tag = "Pages", operation_id = "listProblems",
     responses((status = 200, description = "A page for people.", content_type = "text/html", body = String)))]
 pub(crate) async fn index() -> Result<Response, Problem> {
-    shown(&ProblemIndex { codes: Code::ALL, style: assets::address("page") })
-}
-
-fn shown(page: &impl Template) -> Result<Response, Problem> {
-    let text =
-        page.render().map_err(|fault| Problem::internal("The page could not be made.", fault.to_string()))?;
-    Ok(assets::html(text))
+    ui::page(&ProblemIndex { codes: Code::ALL })
 }

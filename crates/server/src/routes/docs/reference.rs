@@ -4,8 +4,6 @@ use askama::Template;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
-use crate::assets;
-
 #[derive(Template)]
 #[template(path = "docs.html")]
 struct Reference {
@@ -14,8 +12,6 @@ struct Reference {
     description: String,
     groups: Vec<Group>,
     shapes: Vec<Shape>,
-    style: String,
-    script: String,
 }
 
 /// The operations of one tag.
@@ -73,8 +69,6 @@ pub(crate) fn page(document: &OpenApi) -> String {
         description: text("/info/description"),
         groups: each(&document, "/tags").map(|tag| group(&document, tag)).collect(),
         shapes: fields(&document, "/components/schemas").map(|(name, schema)| shape(name, schema)).collect(),
-        style: assets::address("page"),
-        script: assets::address("docs"),
     };
     reference.render().expect("a template of plain texts renders")
 }

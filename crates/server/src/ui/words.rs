@@ -1,0 +1,83 @@
+//! Figures, money and times as people read them.
+
+use holdfast_domain::{Currency, Kind, Moment, Money};
+
+/// `€45.00`, `¥4500`, `45.00 CHF`; `Free` for nothing.
+pub(super) fn money(amount: Money, currency: Currency) -> String {
+    if amount == Money::ZERO {
+        return "Free".to_owned();
+    }
+    let shown = currency.show(amount);
+    let symbol = match currency.code() {
+        "EUR" => "€",
+        "USD" => "$",
+        "GBP" => "£",
+        "JPY" => "¥",
+        _ => return shown,
+    };
+    let figure = shown.split(' ').next().unwrap_or_default();
+    format!("{symbol}{figure}")
+}
+
+/// `20,480`.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// `10 minutes`, `90 seconds`, `2 hours`.
+pub(super) fn seconds(seconds: u32) -> String {
+    let (figure, unit) = match seconds {
+        s if s.is_multiple_of(3600) => (s / 3600, "hour"),
+        s if s.is_multiple_of(60) => (s / 60, "minute"),
+        s => (s, "second"),
+    };
+    plural(figure.into(), unit)
+}
+
+/// `1 seat`, `2 seats`.
+pub(super) fn plural(number: u64, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {one}{ending}", count(number))
+}
+
+/// `16 Nov 2026, 10:00 UTC`, for pages without a script that knows the visitor's clock.
+pub(super) fn in_utc(at: Moment) -> String {
+    let instant = jiff::Timestamp::from_millisecond(at.ms()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    instant.strftime("%-d %b %Y, %H:%M UTC").to_string()
+}
+
+pub(super) const fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Seats => "Reserved seats",
+        Kind::Slots => "Appointments",
+        Kind::Stock => "While stock lasts",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_has_the_sign_its_people_write() {
+        let shown = |minor, code| money(Money::new(minor).unwrap(), Currency::new(code).unwrap());
+        assert_eq!(shown(4500, "EUR"), "€45.00");
+        assert_eq!(shown(4500, "JPY"), "¥4500");
+        assert_eq!(shown(4500, "CHF"), "45.00 CHF");
+        assert_eq!(shown(0, "USD"), "Free");
+    }
+
+    #[test]
+    fn figures_are_grouped_and_counted() {
+        assert_eq!([count(7), count(999), count(20_480)], ["7", "999", "20,480"]);
+        assert_eq!([seconds(600), seconds(90), seconds(3600)], ["10 minutes", "90 seconds", "1 hour"]);
+    }
+}
