@@ -14,15 +14,15 @@ use crate::as_text;
 pub(crate) fn seat_keys(data: &[u8]) {
     let Some(key) = as_text(data) else { return };
     let rows = [("A", 20), ("B-2", 3), ("Ä", 1), ("-", 2), ("1", 10_000)];
-    let rows = rows.map(|(name, seats)| RowDef { name: name.into(), seats }).into();
-    let plan = SeatPlan::new(&mut [section(rows)]).expect("a sound plan");
+    let rows = rows.map(|(name, seats)| RowDef::new(name, seats));
+    let plan = SeatPlan::new(&mut [section(rows.into())]).expect("a sound plan");
     if let Some(unit) = plan.find(key) {
         assert_eq!(plan.key(unit), key);
     }
 }
 
 fn section(rows: Vec<RowDef>) -> SectionDef {
-    SectionDef { name: "Stalls".into(), category: "A".into(), price: Money::ZERO, rows }
+    SectionDef::new("Stalls", "A", Money::ZERO, rows)
 }
 
 /// A plan as lines of text: `section name category` and `row name seats`.
@@ -39,7 +39,7 @@ pub(crate) fn seat_plan(data: &[u8]) {
             (Some("row"), name, seats) => {
                 let seats = seats.and_then(|seats| seats.parse().ok()).unwrap_or(1);
                 if let Some(section) = sections.last_mut() {
-                    section.rows.push(RowDef { name: owned(name), seats });
+                    section.rows.push(RowDef::new(owned(name), seats));
                 }
             }
             _ => {}

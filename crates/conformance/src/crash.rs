@@ -130,8 +130,8 @@ pub async fn ask(ledger: &EmbeddedLedger, step: Step) -> Result<bool, LedgerErro
 }
 
 fn hall() -> OfferDef {
-    let rows = (0..ROWS).map(|row| RowDef { name: format!("R{row}"), seats: SEATS_A_ROW }).collect();
-    let section = SectionDef { name: "Stalls".into(), category: "A".into(), price: price(), rows };
+    let rows = (0..ROWS).map(|row| RowDef::new(format!("R{row}"), SEATS_A_ROW));
+    let section = SectionDef::new("Stalls", "A", price(), rows);
     offer("hall", InventoryDef::Seats(vec![section]))
 }
 

@@ -73,9 +73,9 @@ fn schedule() {
 
 /// One hold at a time on a stadium: lost, won and written into the state, given back.
 fn deciding() {
-    let rows = (0..160).map(|at| RowDef { name: format!("R{at}"), seats: 128 }).collect();
-    let (name, category) = ("Stand".into(), "A".into());
-    let inventory = InventoryDef::Seats(vec![SectionDef { name, category, price: Money::ZERO, rows }]);
+    let rows = (0..160).map(|at| RowDef::new(format!("R{at}"), 128));
+    let (name, category) = ("Stand", "A");
+    let inventory = InventoryDef::Seats(vec![SectionDef::new(name, category, Money::ZERO, rows)]);
     let mut sale = Sale::new(inventory);
     println!("deciding on 20,480 seats");
     (0..10_000).for_each(|n| sale.win(n * 2));
@@ -164,9 +164,9 @@ struct Hall {
 
 impl Hall {
     fn new(rows: u32, seats: u32) -> Self {
-        let rows = (0..rows).map(|at| RowDef { name: format!("R{at}"), seats }).collect();
-        let (name, category) = ("Stand".into(), "A".into());
-        let mut sections = [SectionDef { name, category, price: Money::ZERO, rows }];
+        let rows = (0..rows).map(|at| RowDef::new(format!("R{at}"), seats));
+        let (name, category) = ("Stand", "A");
+        let mut sections = [SectionDef::new(name, category, Money::ZERO, rows)];
         let plan = SeatPlan::new(&mut sections).expect("a sound plan");
         let mut hall = Self { plan, taken: vec![], free_in_row: vec![], widest_in_row: vec![], free: 0 };
         hall.fill(|_| false);

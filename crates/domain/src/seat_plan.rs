@@ -2,6 +2,9 @@
 //!
 //! Seats are numbered row after row in the order of the definition, so a plan of a million seats stores its
 //! rows and nothing per seat. Row names are unique in an offer: `A-12` is row `A`, seat 12.
+//!
+//! A plan may say how it lies on the map: where a section is, how its rows bend, after which seats there is an aisle.
+//! That is for the eye. Nothing is decided by it, and a plan without it is drawn as people would expect.
 
 use std::collections::HashMap;
 
@@ -17,12 +20,81 @@ pub struct SectionDef {
     pub category: String,
     pub price: Money,
     pub rows: Vec<RowDef>,
+    pub shape: Shape,
+}
+
+impl SectionDef {
+    /// A section that leaves it to others where it lies.
+    pub fn new(
+        name: impl Into<String>,
+        category: impl Into<String>,
+        price: Money,
+        rows: impl IntoIterator<Item = RowDef>,
+    ) -> Self {
+        let (name, category, rows) = (name.into(), category.into(), rows.into_iter().collect());
+        Self { name, category, price, rows, shape: Shape::default() }
+    }
+
+    /// Whether it says anything about the map.
+    pub fn is_drawn(&self) -> bool {
+        self.shape != Shape::default() || self.rows.iter().any(|row| !row.gaps.is_empty())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowDef {
     pub name: String,
     pub seats: u32,
+    /// The seats after which there is an aisle, in order.
+    pub gaps: Vec<u32>,
+}
+
+impl RowDef {
+    /// A row without aisles.
+    pub fn new(name: impl Into<String>, seats: u32) -> Self {
+        Self { name: name.into(), seats, gaps: Vec::new() }
+    }
+}
+
+/// How a section lies on the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Where the middle of its front row is.
+    pub at: Option<Point>,
+    /// Degrees by which it is turned clockwise; at 0 it looks up, and its later rows lie below its first.
+    pub angle: i32,
+    /// Degrees of the arc that its front row makes around what it looks at; 0 is straight.
+    pub curve: i32,
+}
+
+/// A place on the map, in widths of a seat, rightwards and downwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    pub x: i32,
+    pub y: i32,
+}
+
+/// The farthest that a section may lie from the middle of the map.
+pub const MAX_DISTANCE: i32 = 10_000;
+/// The most that a section may be turned or bent.
+pub const MAX_DEGREES: i32 = 180;
+/// The most aisles through one row.
+pub const MAX_GAPS: usize = 64;
+
+impl Shape {
+    fn check(&self) -> Result<(), Invalid> {
+        let Point { x, y } = self.at.unwrap_or(Point { x: 0, y: 0 });
+        let bounds = [
+            ("x", x, MAX_DISTANCE),
+            ("y", y, MAX_DISTANCE),
+            ("angle", self.angle, MAX_DEGREES),
+            ("curve", self.curve, MAX_DEGREES),
+        ];
+        match bounds.into_iter().find(|&(_, value, most)| !(-most..=most).contains(&value)) {
+            Some((field, _, most)) => Err(Invalid::new(field, format!("must be -{most} to {most}"))),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +110,7 @@ pub struct Section {
     pub name: String,
     pub category: String,
     pub price: Money,
+    pub shape: Shape,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +121,7 @@ pub struct Row {
     /// The number of its seat 1.
     pub first: UnitNo,
     pub seats: u32,
+    pub gaps: Vec<u32>,
 }
 
 impl Row {
@@ -72,10 +146,12 @@ impl SeatPlan {
     fn add_section(&mut self, def: &mut SectionDef) -> Result<(), Invalid> {
         def.name = text::line("name", &def.name, 100)?;
         def.category = text::line("category", &def.category, 64)?;
+        def.shape.check()?;
         self.sections.push(Section {
             name: def.name.clone(),
             category: def.category.clone(),
             price: def.price,
+            shape: def.shape,
         });
         for (at, row) in def.rows.iter_mut().enumerate() {
             self.add_row(row).map_err(|fault| fault.within(format_args!("rows[{at}]")))?;
@@ -88,11 +164,18 @@ impl SeatPlan {
         if def.seats == 0 || def.seats > 10_000 {
             return Err(Invalid::new("seats", "must be 1 to 10000"));
         }
+        check_gaps(&def.gaps, def.seats)?;
         if self.row_by_name.insert(def.name.clone(), self.rows.len() as u32).is_some() {
             return Err(Invalid::new("name", format!("row {} stands twice in this offer", def.name)));
         }
         let section = self.sections.len() as u32 - 1;
-        self.rows.push(Row { name: def.name.clone(), section, first: self.seats, seats: def.seats });
+        self.rows.push(Row {
+            name: def.name.clone(),
+            section,
+            first: self.seats,
+            seats: def.seats,
+            gaps: def.gaps.clone(),
+        });
         self.seats += def.seats;
         match self.seats {
             0..=MAX_UNITS => Ok(()),
@@ -142,18 +225,24 @@ impl SeatPlan {
     }
 }
 
+fn check_gaps(gaps: &[u32], seats: u32) -> Result<(), Invalid> {
+    let within = gaps.iter().all(|&gap| (1..seats).contains(&gap));
+    match gaps.len() <= MAX_GAPS && within && gaps.is_sorted_by(|one, next| one < next) {
+        true => Ok(()),
+        false => Err(Invalid::new(
+            "gaps",
+            format!("must be at most {MAX_GAPS} seats of the row, in order and before its last"),
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn plan(rows: &[(&str, u32)]) -> Result<SeatPlan, Invalid> {
-        let rows = rows.iter().map(|&(name, seats)| RowDef { name: name.into(), seats }).collect();
-        SeatPlan::new(&mut [SectionDef {
-            name: "Stalls".into(),
-            category: "A".into(),
-            price: Money::ZERO,
-            rows,
-        }])
+        let rows = rows.iter().map(|&(name, seats)| RowDef::new(name, seats));
+        SeatPlan::new(&mut [SectionDef::new("Stalls", "A", Money::ZERO, rows)])
     }
 
     #[test]
@@ -179,5 +268,30 @@ mod tests {
         assert!(plan(&[("A", 0)]).is_err());
         assert!(plan(&[]).is_err());
         assert_eq!(plan(&[("A", 3), ("", 3)]).unwrap_err().field, "seats.sections[0].rows[1].name");
+    }
+
+    #[test]
+    fn an_aisle_lies_between_two_seats_of_its_row() {
+        let plan = |gaps: &[u32]| {
+            let row = RowDef { gaps: gaps.to_vec(), ..RowDef::new("A", 4) };
+            SeatPlan::new(&mut [SectionDef::new("Stalls", "A", Money::ZERO, [row])])
+        };
+        assert_eq!(plan(&[1, 3]).unwrap().rows()[0].gaps, [1, 3]);
+        for wrong in [&[0][..], &[4], &[2, 2], &[3, 1]] {
+            assert_eq!(plan(wrong).unwrap_err().field, "seats.sections[0].rows[0].gaps", "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_section_lies_on_the_map_or_nowhere() {
+        let plan = |shape: Shape| {
+            let def = SectionDef::new("Stalls", "A", Money::ZERO, [RowDef::new("A", 4)]);
+            SeatPlan::new(&mut [SectionDef { shape, ..def }])
+        };
+        let shape = Shape { at: Some(Point { x: -10_000, y: 7 }), angle: 180, curve: -180 };
+        assert_eq!(plan(shape).unwrap().sections()[0].shape, shape);
+        assert_eq!(plan(Shape { angle: 181, ..shape }).unwrap_err().field, "seats.sections[0].angle");
+        let far = Shape { at: Some(Point { x: 0, y: i32::MIN }), ..shape };
+        assert_eq!(plan(far).unwrap_err().field, "seats.sections[0].y");
     }
 }

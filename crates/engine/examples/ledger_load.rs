@@ -119,14 +119,8 @@ fn open(dir: &std::path::Path) -> EmbeddedLedger {
 }
 
 fn hall(n: u64, seats: u64) -> Arc<Offer> {
-    let rows =
-        (0..seats.div_ceil(ROW)).map(|row| RowDef { name: format!("R{row}"), seats: ROW as u32 }).collect();
-    let section = SectionDef {
-        name: "Stalls".into(),
-        category: "A".into(),
-        price: Money::new(4500).expect("a price"),
-        rows,
-    };
+    let rows = (0..seats.div_ceil(ROW)).map(|row| RowDef::new(format!("R{row}"), ROW as u32));
+    let section = SectionDef::new("Stalls", "A", Money::new(4500).expect("a price"), rows);
     let def = OfferDef {
         id: OfferId::new(&format!("hall-{n}")).expect("a name"),
         name: format!("Hall {n}"),

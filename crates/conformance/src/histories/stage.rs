@@ -30,8 +30,8 @@ const CELLS: u32 = 8;
 impl Stage {
     pub fn new() -> Self {
         let price = Money::new(1000).expect("a small price");
-        let rows = vec![RowDef { name: "A".to_owned(), seats: SEATS }];
-        let section = SectionDef { name: "Hall".to_owned(), category: "std".to_owned(), price, rows };
+        let rows = [RowDef::new("A", SEATS)];
+        let section = SectionDef::new("Hall", "std", price, rows);
         let stock = |key: &str, capacity| StockLine { key: key.to_owned(), capacity, price };
         let calendar = CalendarDef {
             timezone: "UTC".to_owned(),

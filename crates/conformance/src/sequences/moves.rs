@@ -210,12 +210,8 @@ fn price(minor: u64) -> Money {
 }
 
 fn offer(scope: &Scope, at: u8) -> Offer {
-    let section = |category: &str, row: &str| SectionDef {
-        name: category.to_owned(),
-        category: category.to_owned(),
-        price: price(1000),
-        rows: vec![RowDef { name: row.to_owned(), seats: 4 }],
-    };
+    let section =
+        |category: &str, row: &str| SectionDef::new(category, category, price(1000), [RowDef::new(row, 4)]);
     let stock = |key: &str, capacity| StockLine { key: key.to_owned(), capacity, price: price(500) };
     let service = |key: &str, minutes, before, after| Service {
         key: key.to_owned(),

@@ -93,18 +93,18 @@ impl Reader<'_> {
         let rows = self.step.words[2..].iter().map(|word| self.row(word)).collect::<Result<Vec<_>, _>>()?;
         if !rows.is_empty() {
             let (name, category) = ("Hall".to_owned(), "std".to_owned());
-            sections.push(SectionDef { name, category, price: default_price(), rows });
+            sections.push(SectionDef::new(name, category, default_price(), rows));
         }
         for (name, rows) in self.step.options.iter().filter(|(name, _)| !COMMON.contains(&name.as_str())) {
             let (rows, price) = self.priced(rows)?;
-            let rows = rows.split(',').map(|row| self.row(row)).collect::<Result<_, _>>()?;
-            sections.push(SectionDef { name: name.clone(), category: name.clone(), price, rows });
+            let rows = rows.split(',').map(|row| self.row(row)).collect::<Result<Vec<_>, _>>()?;
+            sections.push(SectionDef::new(name.clone(), name.clone(), price, rows));
         }
         Ok(sections)
     }
 
     fn row(&self, text: &str) -> Result<RowDef, Fault> {
-        self.counted(text).map(|(name, seats)| RowDef { name, seats })
+        self.counted(text).map(|(name, seats)| RowDef::new(name, seats))
     }
 
     fn stock_lines(&self) -> Result<Vec<StockLine>, Fault> {

@@ -222,9 +222,8 @@ pub(crate) fn hall() -> Offer {
 }
 
 pub(crate) fn seats_named(id: &str) -> Offer {
-    let rows = vec![RowDef { name: "A".to_owned(), seats: 20 }];
-    let section =
-        SectionDef { name: "Stalls".to_owned(), category: "A".to_owned(), price: price(4500), rows };
+    let rows = [RowDef::new("A", 20)];
+    let section = SectionDef::new("Stalls", "A", price(4500), rows);
     offer(id, InventoryDef::Seats(vec![section]), Some(4))
 }
 

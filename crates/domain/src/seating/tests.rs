@@ -33,11 +33,11 @@ impl Drawing {
         for (at, (section, seats)) in rows.iter().enumerate() {
             if sections.last().is_none_or(|last| last.name != *section) {
                 let (name, category) = (section.clone(), section.clone());
-                sections.push(SectionDef { name, category, price: Money::ZERO, rows: vec![] });
+                sections.push(SectionDef::new(name, category, Money::ZERO, []));
             }
             let name = char::from(b'A' + at as u8).to_string();
             let seats = seats.len() as u32;
-            sections.last_mut().expect("just pushed").rows.push(RowDef { name, seats });
+            sections.last_mut().expect("just pushed").rows.push(RowDef::new(name, seats));
         }
         let free = rows.iter().flat_map(|(_, seats)| seats.iter().copied()).collect();
         Self { plan: SeatPlan::new(&mut sections).expect("a sound plan"), free }

@@ -128,11 +128,9 @@ fn offer(name: &str, inventory: InventoryDef) -> OfferDef {
 /// Sections of category and rows, each row as many seats: `&[("A", &[8, 8])]`. Rows are named A, B, …
 pub(crate) fn hall(name: &str, sections: &[(&str, &[u32])]) -> OfferDef {
     let mut names = 'A'..='Z';
-    let mut section = |category: &str, rows: &[u32]| SectionDef {
-        name: category.into(),
-        category: category.into(),
-        price: Money::new(4500).unwrap(),
-        rows: rows.iter().map(|&seats| RowDef { name: names.next().unwrap().into(), seats }).collect(),
+    let mut section = |category: &str, rows: &[u32]| {
+        let rows = rows.iter().map(|&seats| RowDef::new(names.next().unwrap(), seats));
+        SectionDef::new(category, category, Money::new(4500).unwrap(), rows)
     };
     let sections = sections.iter().map(|(category, rows)| section(category, rows)).collect();
     offer(name, InventoryDef::Seats(sections))

@@ -134,8 +134,8 @@ impl Reading {
 impl Plan {
     fn read(&mut self, record: &StringRecord, line: u64) -> Result<(), String> {
         let [name, category, price, row, seats] = self.at.map(|at| record[at].to_owned());
-        let row = RowDef { name: row, seats: number("seats", &seats)? };
-        let section = SectionDef { name, category, price: money(&price)?, rows: vec![row.clone()] };
+        let row = RowDef::new(row, number("seats", &seats)?);
+        let section = SectionDef::new(name, category, money(&price)?, [row.clone()]);
         // A plan of this row alone meets every rule that is about one row.
         SeatPlan::new(&mut [section.clone()]).map_err(|fault| in_sheet_words(&fault))?;
         if let Some(first) = self.rows.insert(row.name.clone(), line) {

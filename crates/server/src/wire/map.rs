@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Shown, schema};
+use super::{Shown, offer::unless_zero, schema};
 use crate::problem::Problem;
 
 /// Asking for the layout by its hash makes the answer immutable.
@@ -68,6 +68,19 @@ pub(crate) struct MapSection<'a> {
     #[schema(value_type = schema::Money)]
     price: u64,
     rows: Vec<MapRow<'a>>,
+    /// As in the offer's seat plan, where the organiser drew it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    x: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    y: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    angle: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    curve: Option<i32>,
 }
 
 /// A row of seats.
@@ -78,6 +91,10 @@ pub(crate) struct MapRow<'a> {
     /// The number of its seat 1.
     first: u32,
     seats: u32,
+    /// The seats after which there is an aisle, in order.
+    #[serde(skip_serializing_if = "<[u32]>::is_empty")]
+    #[schema(required = false)]
+    gaps: &'a [u32],
 }
 
 impl<'a> MapLayout<'a> {
@@ -90,6 +107,7 @@ impl<'a> MapLayout<'a> {
                 name: &row.name,
                 first: row.first,
                 seats: row.seats,
+                gaps: &row.gaps,
             });
             let known = categories.iter().position(|category| category.name == section.category);
             let at = known.unwrap_or_else(|| {
@@ -114,7 +132,16 @@ impl<'a> MapLayout<'a> {
 
 impl<'a> MapSection<'a> {
     fn of(section: &'a holdfast_domain::seat_plan::Section) -> Self {
-        Self { name: &section.name, category: &section.category, price: section.price.minor(), rows: vec![] }
+        Self {
+            name: &section.name,
+            category: &section.category,
+            price: section.price.minor(),
+            rows: vec![],
+            x: section.shape.at.map(|at| at.x),
+            y: section.shape.at.map(|at| at.y),
+            angle: unless_zero(section.shape.angle),
+            curve: unless_zero(section.shape.curve),
+        }
     }
 }
 

@@ -39,6 +39,23 @@ pub(crate) struct Section {
     pub(super) price: u64,
     #[schema(min_items = 1)]
     pub(super) rows: Vec<Row>,
+    /// Where on the map the middle of its front row is, in widths of a seat rightwards; goes with `y`. Places count
+    /// when every section has one. Nothing is decided by how a plan is drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = -10000, maximum = 10000)]
+    pub(super) x: Option<i32>,
+    /// The same downwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = -10000, maximum = 10000)]
+    pub(super) y: Option<i32>,
+    /// Degrees by which it is turned clockwise; at 0 it looks up, and its later rows lie below its first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = -180, maximum = 180)]
+    pub(super) angle: Option<i32>,
+    /// Degrees of the arc that its front row makes around what it looks at; 0 is straight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = -180, maximum = 180)]
+    pub(super) curve: Option<i32>,
 }
 
 /// A row of seats.
@@ -49,6 +66,10 @@ pub(crate) struct Row {
     pub(super) name: String,
     #[schema(value_type = schema::RowLength)]
     pub(super) seats: u32,
+    /// The seats after which there is an aisle, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 64, required = false)]
+    pub(super) gaps: Vec<u32>,
 }
 
 /// Counted stock.
@@ -254,15 +275,28 @@ impl<'a> Offer<'a> {
 
 impl Seats {
     fn of(sections: &[seat_plan::SectionDef]) -> Self {
-        let row = |row: &seat_plan::RowDef| Row { name: row.name.clone(), seats: row.seats };
+        let row = |row: &seat_plan::RowDef| Row {
+            name: row.name.clone(),
+            seats: row.seats,
+            gaps: row.gaps.clone(),
+        };
         let section = |section: &seat_plan::SectionDef| Section {
             name: section.name.clone(),
             category: section.category.clone(),
             price: section.price.minor(),
             rows: section.rows.iter().map(row).collect(),
+            x: section.shape.at.map(|at| at.x),
+            y: section.shape.at.map(|at| at.y),
+            angle: unless_zero(section.shape.angle),
+            curve: unless_zero(section.shape.curve),
         };
         Self { sections: sections.iter().map(section).collect() }
     }
+}
+
+/// Degrees that say something.
+pub(super) fn unless_zero(degrees: i32) -> Option<i32> {
+    (degrees != 0).then_some(degrees)
 }
 
 impl Stock {

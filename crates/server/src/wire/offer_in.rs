@@ -19,7 +19,7 @@ use utoipa::{
 
 use super::{
     given,
-    offer::{Hours, Kind, Seats, Section, Service, Slots, Stock, StockEntry},
+    offer::{Hours, Kind, Row, Seats, Section, Service, Slots, Stock, StockEntry},
     schema, time,
 };
 use crate::problem::Problem;
@@ -90,18 +90,36 @@ impl NewOffer {
 impl Seats {
     fn def(&self) -> Result<InventoryDef, Problem> {
         let section = |(at, section): (usize, &Section)| {
-            let rows = section.rows.iter();
+            let outer = format_args!("seats.sections[{at}]");
             Ok(seat_plan::SectionDef {
                 name: section.name.clone(),
                 category: section.category.clone(),
-                price: money(section.price, format_args!("seats.sections[{at}]"))?,
-                rows: rows
-                    .map(|row| seat_plan::RowDef { name: row.name.clone(), seats: row.seats })
-                    .collect(),
+                price: money(section.price, outer)?,
+                rows: section.rows.iter().map(Row::def).collect(),
+                shape: section.shape().map_err(|fault| fault.within(outer))?,
             })
         };
         let sections = self.sections.iter().enumerate().map(section).collect::<Result<_, Problem>>()?;
         Ok(InventoryDef::Seats(sections))
+    }
+}
+
+impl Section {
+    fn shape(&self) -> Result<seat_plan::Shape, Invalid> {
+        let at = match (self.x, self.y) {
+            (Some(x), Some(y)) => Some(seat_plan::Point { x, y }),
+            (None, None) => None,
+            (Some(_), None) => return Err(Invalid::new("y", "must be there where x is")),
+            (None, Some(_)) => return Err(Invalid::new("x", "must be there where y is")),
+        };
+        let (angle, curve) = (self.angle.unwrap_or_default(), self.curve.unwrap_or_default());
+        Ok(seat_plan::Shape { at, angle, curve })
+    }
+}
+
+impl Row {
+    fn def(&self) -> seat_plan::RowDef {
+        seat_plan::RowDef { name: self.name.clone(), seats: self.seats, gaps: self.gaps.clone() }
     }
 }
 

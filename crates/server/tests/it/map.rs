@@ -62,6 +62,26 @@ async fn the_layout_says_where_the_seats_are_and_never_changes() {
 }
 
 #[tokio::test]
+async fn a_plan_may_say_how_it_lies_on_the_map() {
+    let app = TestApp::embedded().await;
+    let section = json!({"name": "Stalls", "category": "A", "price": 1, "x": -4, "y": 10, "angle": 90, "curve": 30,
+        "rows": [{"name": "A", "seats": 20, "gaps": [5, 15]}]});
+    let offer = |section: &serde_json::Value| json!({"id": "hall", "name": "Hall", "kind": "seats", "currency": "EUR", "seats": {"sections": [section]}});
+    let mut halfway = section.clone();
+    halfway.as_object_mut().unwrap().remove("y");
+    let problem =
+        app.admin().post("/v1/offers", offer(&halfway)).await.expect_problem(400, "invalid_request").json();
+    assert!(problem["detail"].as_str().unwrap().starts_with("seats.sections[0].y"), "{problem}");
+
+    let made = app.admin().post("/v1/offers", offer(&section)).await.expect(201).json();
+    assert_eq!(made["seats"]["sections"][0], section);
+    let mut drawn = section;
+    drawn["rows"][0]["first"] = json!(0);
+    let layout = app.client().get("/v1/offers/hall/map").await.expect(200).json();
+    assert_eq!(layout["sections"][0], drawn);
+}
+
+#[tokio::test]
 async fn the_status_has_two_bits_a_seat() {
     let app = TestApp::with_hall().await;
     app.admin().post("/v1/holds", seat("alice", "A-1")).await.expect(201);

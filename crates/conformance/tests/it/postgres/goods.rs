@@ -22,13 +22,8 @@ pub(crate) fn now() -> Instant {
 
 /// A hall of ten rows of twenty seats: `A-1` to `J-20`.
 pub(crate) fn hall(ttl_s: u32) -> Command {
-    let row = |name: char| RowDef { name: name.to_string(), seats: 20 };
-    let section = SectionDef {
-        name: "Hall".to_owned(),
-        category: "std".to_owned(),
-        price: price(),
-        rows: ('A'..='J').map(row).collect(),
-    };
+    let row = |name: char| RowDef::new(name, 20);
+    let section = SectionDef::new("Hall", "std", price(), ('A'..='J').map(row));
     on_sale("hall", InventoryDef::Seats(vec![section]), ttl_s)
 }
 

@@ -7,7 +7,7 @@ use holdfast_domain::{
     Actor, Amendment, BookingId, Currency, HoldId, HolderId, Invalid, InventoryDef, Line, Moment, Money,
     Offer, OfferDef, OfferId, Relaxed, StockLine,
     schedule::{CalendarDef, Cut, HoursDef, Service},
-    seat_plan::{RowDef, SectionDef},
+    seat_plan::{Point, RowDef, SectionDef, Shape},
 };
 
 use super::wire::{Malformed, Reader, Writer};
@@ -114,9 +114,14 @@ impl Writer<'_> {
         self.option(def.opens_at, Self::moment);
         self.option(def.closes_at, Self::moment);
         match &def.inventory {
-            InventoryDef::Seats(sections) => {
+            // Plans from before they could say how they lie on the map, and those that still do not.
+            InventoryDef::Seats(sections) if !sections.iter().any(SectionDef::is_drawn) => {
                 self.byte(0);
                 self.list(sections, Self::section);
+            }
+            InventoryDef::Seats(sections) => {
+                self.byte(3);
+                self.list(sections, Self::drawn_section);
             }
             InventoryDef::Stock(lines) => {
                 self.byte(1);
@@ -137,6 +142,17 @@ impl Writer<'_> {
             to.text(&row.name);
             to.uint(row.seats);
         });
+    }
+
+    fn drawn_section(&mut self, section: &SectionDef) {
+        self.section(section);
+        self.option(section.shape.at, |to, Point { x, y }| {
+            to.int(x.into());
+            to.int(y.into());
+        });
+        self.int(section.shape.angle.into());
+        self.int(section.shape.curve.into());
+        section.rows.iter().for_each(|row| self.list(&row.gaps, |to, gap| to.uint(*gap)));
     }
 
     fn stock_line(&mut self, line: &StockLine) {
@@ -288,17 +304,37 @@ impl Reader<'_> {
             0 => self.list(Self::section).map(InventoryDef::Seats),
             1 => self.list(Self::stock_line).map(InventoryDef::Stock),
             2 => self.calendar().map(InventoryDef::Slots),
+            3 => self.drawn_sections().map(InventoryDef::Seats),
             _ => Err(self.fault("no such kind of offer")),
         }
     }
 
     fn section(&mut self) -> Result<SectionDef, Malformed> {
-        Ok(SectionDef {
-            name: self.string()?,
-            category: self.string()?,
-            price: self.money()?,
-            rows: self.list(|from| Ok(RowDef { name: from.string()?, seats: from.u32()? }))?,
-        })
+        let (name, category, price) = (self.string()?, self.string()?, self.money()?);
+        let rows = self.list(|from| Ok(RowDef::new(from.string()?, from.u32()?)))?;
+        Ok(SectionDef::new(name, category, price, rows))
+    }
+
+    /// One value, one spelling: a plan that says nothing of the map has bytes of its own.
+    fn drawn_sections(&mut self) -> Result<Vec<SectionDef>, Malformed> {
+        let sections = self.list(Self::drawn_section)?;
+        match sections.iter().any(SectionDef::is_drawn) {
+            true => Ok(sections),
+            false => Err(self.fault("a plan has a shape that says nothing")),
+        }
+    }
+
+    fn drawn_section(&mut self) -> Result<SectionDef, Malformed> {
+        let mut section = self.section()?;
+        section.shape = Shape {
+            at: self.option(|from| Ok(Point { x: from.i32()?, y: from.i32()? }))?,
+            angle: self.i32()?,
+            curve: self.i32()?,
+        };
+        for row in &mut section.rows {
+            row.gaps = self.list(Self::u32)?;
+        }
+        Ok(section)
     }
 
     fn stock_line(&mut self) -> Result<StockLine, Malformed> {

@@ -142,6 +142,10 @@ impl<'a> Reader<'a> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
+    pub fn i32(&mut self) -> Result<i32, Malformed> {
+        self.int()?.try_into().map_err(|_| self.fault("a number is too large"))
+    }
+
     pub fn bits128(&mut self) -> Result<u128, Malformed> {
         let bytes = self.take(16)?;
         Ok(u128::from_be_bytes(bytes.try_into().expect("sixteen bytes were taken")))

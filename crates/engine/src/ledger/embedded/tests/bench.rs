@@ -103,14 +103,10 @@ fn offer(name: &str, inventory: InventoryDef) -> Arc<Offer> {
 }
 
 pub(super) fn hall(name: &str, seats: u32) -> Arc<Offer> {
-    let rows = (0..seats.div_ceil(100))
-        .map(|row| RowDef {
-            name: if row == 0 { "A".into() } else { format!("R{row}") },
-            seats: 100.min(seats - row * 100),
-        })
-        .collect();
+    let row_name = |row| if row == 0 { "A".to_owned() } else { format!("R{row}") };
+    let rows = (0..seats.div_ceil(100)).map(|row| RowDef::new(row_name(row), 100.min(seats - row * 100)));
     let price = Money::new(4500).expect("a price");
-    let section = SectionDef { name: "Stalls".into(), category: "A".into(), price, rows };
+    let section = SectionDef::new("Stalls", "A", price, rows);
     offer(name, InventoryDef::Seats(vec![section]))
 }
 

@@ -8,12 +8,12 @@ use holdfast_domain::{
     PaymentBegun, PaymentEvent, PaymentMethod, PaymentState, Placed, Provider, Reason, Relaxed, StockLine,
     Version,
     schedule::{CalendarDef, HoursDef, Service},
-    seat_plan::{RowDef, SectionDef},
+    seat_plan::{Point, RowDef, SectionDef, Shape},
     state::OfferPart,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-use crate::ledger::codec::{Interner, decode_entry, decode_parts, encode_entry, encode_parts};
+use crate::ledger::codec::{Interner, Writer, decode_entry, decode_parts, encode_entry, encode_parts};
 
 fn moment() -> impl Strategy<Value = Moment> {
     any::<i64>().prop_map(Moment::from_ms)
@@ -72,19 +72,25 @@ fn relaxed() -> impl Strategy<Value = Vec<Relaxed>> {
 }
 
 fn seats() -> impl Strategy<Value = InventoryDef> {
-    let rows = vec(1..50u32, 1..5);
-    vec((money(), rows), 1..4).prop_map(|sections| {
-        let section = |(at, (price, rows)): (usize, (Money, Vec<u32>))| SectionDef {
-            name: format!("Section {at}"),
-            category: "A".into(),
-            price,
-            rows: (0..)
-                .zip(rows)
-                .map(|(n, seats): (u32, _)| RowDef { name: format!("{at}.{n}"), seats })
-                .collect(),
+    let row = (1..50u32, any::<bool>()).prop_map(|(seats, aisle)| RowDef {
+        gaps: (1..seats).take(aisle.into()).collect(),
+        ..RowDef::new("", seats)
+    });
+    vec((money(), shape(), vec(row, 1..5)), 1..4).prop_map(|sections| {
+        let section = |(at, (price, shape, mut rows)): (usize, (Money, Shape, Vec<RowDef>))| {
+            rows.iter_mut().enumerate().for_each(|(n, row)| row.name = format!("{at}.{n}"));
+            SectionDef { shape, ..SectionDef::new(format!("Section {at}"), "A", price, rows) }
         };
         InventoryDef::Seats(sections.into_iter().enumerate().map(section).collect())
     })
+}
+
+/// Most plans say nothing of how they lie on the map.
+fn shape() -> impl Strategy<Value = Shape> {
+    let point = (-10_000..=10_000, -10_000..=10_000).prop_map(|(x, y)| Point { x, y });
+    let drawn =
+        (option::of(point), -180..=180, -180..=180).prop_map(|(at, angle, curve)| Shape { at, angle, curve });
+    prop_oneof![3 => Just(Shape::default()), 1 => drawn]
 }
 
 fn stock() -> impl Strategy<Value = InventoryDef> {
@@ -318,6 +324,31 @@ fn encoded(entry: &Entry) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode_entry(&mut bytes, entry.seq, entry.at, &entry.actor, &entry.event);
     bytes
+}
+
+/// Books that were written before plans could be drawn.
+#[test]
+fn a_plain_plan_has_the_bytes_it_always_had() {
+    let plan = |shape| {
+        let section = SectionDef::new("Stalls", "A", Money::new(4500).unwrap(), [RowDef::new("A", 20)]);
+        let def = OfferDef {
+            id: OfferId::new("hall").unwrap(),
+            name: "Hall".into(),
+            currency: Currency::new("EUR").unwrap(),
+            hold_ttl_s: 600,
+            limit_per_holder: None,
+            opens_at: None,
+            closes_at: None,
+            inventory: InventoryDef::Seats(vec![SectionDef { shape, ..section }]),
+        };
+        let mut bytes = Vec::new();
+        Writer(&mut bytes).offer_def(&def);
+        bytes
+    };
+    let plain = b"\x04hall\x04HallEUR\xd8\x04\0\0\0\0\x01\x06Stalls\x01A\x94\x23\x01\x01A\x14";
+    assert_eq!(plan(Shape::default()), plain);
+    let drawn = plan(Shape { at: Some(Point { x: 3, y: -2 }), angle: 0, curve: 30 });
+    assert_eq!(drawn[plain.len()..], *b"\x01\x06\x03\0\x3c\0");
 }
 
 proptest! {
