@@ -13,6 +13,7 @@ cargo xtask <command>
   test      set up what the tests need, then run all of them
   soak      the proofs at full size: 100,000 random sequences, 1,000 kills (about 15 minutes)
   stripe    only Stripe's own library for Node against the simulator
+  browser   only the pages in Chromium; names of files in browser/ run those alone
   api       only the schema-driven test of the HTTP API
   bench     the speed figures, from a release build (arguments are passed on)
 ";
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Some("test") => steps::test(),
         Some("soak") => steps::soak(),
         Some("stripe") => setup::tools().and_then(|()| steps::stripe()),
+        Some("browser") => setup::tools().and_then(|()| steps::browser(&rest)),
         Some("api") => steps::api(),
         Some("bench") => steps::bench(&rest),
         Some("help" | "--help" | "-h") | None => {

@@ -60,10 +60,16 @@ const TOOLS: &[Tool] = &[
     Tool {
         program: "node",
         package: "nodejs",
-        why: "runs Stripe's own library against the simulator",
+        why: "runs the browser tests, and Stripe's own library against the simulator",
         service: None,
     },
-    Tool { program: "npm", package: "npm", why: "fetches Stripe's own library", service: None },
+    Tool { program: "npm", package: "npm", why: "fetches what those two need", service: None },
+    Tool {
+        program: "chromium",
+        package: "chromium",
+        why: "is the browser of the browser tests",
+        service: None,
+    },
 ];
 
 /// Pinned, so that a run today and a run next year ask the same questions.
@@ -71,6 +77,9 @@ const SCHEMATHESIS: &str = "schemathesis==4.*";
 
 /// Stripe's library for Node, of the major version that the test was written against.
 const STRIPE_FOR_NODE: &str = "stripe@23";
+
+/// What drives the browser, and what judges how accessible its pages are.
+const BROWSER_TOOLS: [(&str, &str); 2] = [("playwright-core", "1.65.0"), ("axe-core", "4.14.0")];
 
 /// Installs the tools that are missing.
 pub(crate) fn tools() -> Result<()> {
@@ -155,18 +164,31 @@ pub(crate) fn schemathesis() -> Result<PathBuf> {
 /// Stripe's library for Node, in a folder of its own below `target/`.
 pub(crate) fn stripe_for_node() -> Result<PathBuf> {
     let home = target().join("tools/stripe-node");
-    if home.join("node_modules/stripe/package.json").exists() {
-        return Ok(home);
+    if !home.join("node_modules/stripe/package.json").exists() {
+        npm_install("Stripe's library for Node", &home, &[STRIPE_FOR_NODE.to_owned()])?;
     }
-    std::fs::create_dir_all(&home)?;
-    let mut npm = Command::new("npm");
-    run(
-        "installing Stripe's library for Node",
-        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
-            .arg(&home)
-            .arg(STRIPE_FOR_NODE),
-    )?;
     Ok(home)
+}
+
+/// What the browser tests are made with. The browser itself is the system's: nothing of the kind is downloaded.
+pub(crate) fn browser_tools() -> Result<PathBuf> {
+    let home = target().join("tools/browser");
+    let present = |(name, version): &(&str, &str)| {
+        let manifest = std::fs::read_to_string(home.join(format!("node_modules/{name}/package.json")));
+        manifest.is_ok_and(|text| text.contains(&format!("\"version\": \"{version}\"")))
+    };
+    if !BROWSER_TOOLS.iter().all(present) {
+        let packages = BROWSER_TOOLS.map(|(name, version)| format!("{name}@{version}"));
+        npm_install("what drives the browser", &home, &packages)?;
+    }
+    Ok(home)
+}
+
+fn npm_install(what: &str, home: &Path, packages: &[String]) -> Result<()> {
+    std::fs::create_dir_all(home)?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(home);
+    run(&format!("installing {what}"), npm.args(packages))
 }
 
 fn install(packages: &[&str]) -> Result<()> {

@@ -14,7 +14,36 @@ pub(crate) fn test() -> Result<()> {
     setup::tools()?;
     run("tests", cargo(&["test", "--workspace"]))?;
     stripe()?;
+    browser(&[])?;
     api()
+}
+
+/// Real pages in a real browser: every file of `browser/`, or those that are named (`cargo xtask browser map`).
+pub(crate) fn browser(names: &[String]) -> Result<()> {
+    let tools = setup::browser_tools()?;
+    run("server for the browser", &mut cargo(&["build", "--package", "holdfast"]))?;
+    let command = &mut Command::new("node");
+    command
+        .current_dir(root())
+        // One file after the other: each has a server and a browser, and some of them measure.
+        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        .args(browser_files(names)?)
+        .env("HOLDFAST_TEST_TOOLS", tools)
+        .env("HOLDFAST_TEST_PROGRAM", target().join("debug/holdfast"));
+    run("pages in the browser", command)
+}
+
+fn browser_files(names: &[String]) -> Result<Vec<PathBuf>> {
+    let folder = root().join("browser");
+    if !names.is_empty() {
+        return Ok(names.iter().map(|name| folder.join(name).with_extension("mjs")).collect());
+    }
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "mjs"));
+    files.sort();
+    Ok(files)
 }
 
 /// Code that nobody here wrote must take the simulator for Stripe.

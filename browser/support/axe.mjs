@@ -1,0 +1,51 @@
+// axe on a page, in every way that people look at it.
+
+import assert from "node:assert/strict";
+
+import { axeSource } from "./tools.mjs";
+
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/** Every look that a page must be readable in. */
+export const LOOKS = [
+  { name: "light", media: { colorScheme: "light", forcedColors: "none" } },
+  { name: "dark", media: { colorScheme: "dark", forcedColors: "none" } },
+  { name: "forced colours", media: { colorScheme: "dark", forcedColors: "active" } },
+];
+
+/** Fails with what axe found on the page as it stands, in light, dark and forced colours. */
+export async function assertAccessible(page, what = page.url()) {
+  for (const { name, media } of LOOKS) {
+    await page.emulateMedia(media);
+    const violations = await inspect(page);
+    assert.equal(violations.length, 0, `${what}, ${name}:\n${violations.map(describe).join("\n")}`);
+  }
+  await page.emulateMedia(LOOKS[0].media);
+}
+
+/** Run outside the page's own policy, as a browser's extension would: it also works where pages may not run scripts. */
+async function inspect(page) {
+  const session = await page.context().newCDPSession(page);
+  try {
+    const { frameTree } = await session.send("Page.getFrameTree");
+    const { executionContextId: contextId } = await session.send("Page.createIsolatedWorld", {
+      frameId: frameTree.frame.id,
+      worldName: "axe",
+    });
+    const evaluate = async (expression, awaitPromise = false) => {
+      const answer = await session.send("Runtime.evaluate", { expression, contextId, awaitPromise, returnByValue: true });
+      if (answer.exceptionDetails) throw new Error(answer.exceptionDetails.exception?.description ?? "axe failed");
+      return answer.result.value;
+    };
+    await evaluate(axeSource);
+    const options = { runOnly: { type: "tag", values: RULES }, resultTypes: ["violations"] };
+    return await evaluate(`axe.run(document, ${JSON.stringify(options)}).then((found) => found.violations)`, true);
+  } finally {
+    await session.detach();
+  }
+}
+
+function describe({ id, impact, help, nodes }) {
+  const places = nodes.slice(0, 5).map((node) => `    ${node.html.slice(0, 160)}\n      ${node.failureSummary}`);
+  return `  ${id} (${impact}): ${help}\n${places.join("\n")}`;
+}
