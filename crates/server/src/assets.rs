@@ -31,7 +31,17 @@ assets! {
     "app.css"
     "docs.css"
     "docs.js"
+    "holdfast.js"
     "icon.svg"
+    "seat-claims.js"
+    "seat-gestures.js"
+    "seat-grid.js"
+    "seat-layout.js"
+    "seat-map.css"
+    "seat-map.js"
+    "seat-model.js"
+    "seat-paint.js"
+    "seat-panel.js"
 }
 
 /// A file as it is served.

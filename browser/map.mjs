@@ -1,0 +1,255 @@
+// The live seat map: what a click does, what the keyboard can do, what everybody sees, and that it comes back.
+
+import assert from "node:assert/strict";
+
+import { assertAccessible } from "./support/axe.mjs";
+import { openHouse } from "./support/browser.mjs";
+import { startProxy } from "./support/proxy.mjs";
+import { knob } from "./support/tools.mjs";
+
+const house = openHouse();
+
+/** How long the wire stays cut. The claim is made for 30 s. */
+const CUT_S = knob("HOLDFAST_TEST_CUT_S", 4);
+
+const MAP = "seat-map[data-painted]";
+
+/** A page whose map is painted and follows the sale. */
+async function look(visit, offer, wishes) {
+  const page = await visit(`/o/${offer}`, wishes);
+  await page.locator(`${MAP}[data-state=live]`).waitFor();
+  return page;
+}
+
+const cell = (page, words) => page.locator(`[role=gridcell][aria-label^="${words},"]`);
+const section = (page, name) => page.getByLabel("Section", { exact: true }).selectOption({ label: name });
+
+/** Waits until the map shows this version or a later one. */
+const reached = (page, version) =>
+  page.waitForFunction((wanted) => {
+    const number = (version) => Number(version?.split(".")[1] ?? -1);
+    return number(document.querySelector("seat-map").dataset.version) >= number(wanted);
+  }, version);
+
+/** Clicks a seat on the canvas, where the map itself says it is. */
+async function clickSeat(page, key, how = "mouse") {
+  const box = await page.locator(".map-stage").boundingBox();
+  const [x, y] = await page.evaluate((key) => {
+    const { painter, model } = document.querySelector("seat-map");
+    const [wx, wy] = painter.placeOf(model.find(key));
+    const { x, y, scale } = painter.view;
+    return [(wx - x) * scale, (wy - y) * scale];
+  }, key);
+  if (how === "touch") await page.touchscreen.tap(box.x + x, box.y + y);
+  else await page.mouse.click(box.x + x, box.y + y);
+}
+
+/** Somebody is quicker than this page's next claim, by the length of a request. */
+const quicker = (page, claim) =>
+  page.route("**/v1/holds", (route) => claim().then(() => route.continue()), { times: 1 });
+
+const states = (page) => page.evaluate(() => Array.from(document.querySelector("seat-map").states));
+
+/** The states as the server has them, with their version. */
+async function served(api, offer) {
+  const status = await api.get(`/v1/offers/${offer}/map/status`);
+  const packed = Buffer.from(status.states, "base64");
+  const states = Array.from({ length: status.seats }, (_, unit) => (packed[unit >> 2] >> ((unit & 3) << 1)) & 3);
+  return { version: status.version, states };
+}
+
+house.test("a click claims at once, and the seat is yours until you give it back", async ({ visit, shop }) => {
+  const page = await look(visit, "hall");
+  let answer;
+  await page.route("**/v1/holds", (route) => (answer = () => route.continue()));
+  await clickSeat(page, "A-5");
+  await cell(page, "Row A, seat 5").and(page.locator("[data-state=claiming]")).waitFor();
+  answer();
+  await cell(page, "Row A, seat 5").and(page.locator("[data-state=yours]")).waitFor();
+  const [, id] = (await page.getByRole("link", { name: "Check out" }).getAttribute("href")).split("/holds/");
+  assert.equal((await shop.api.get(`/v1/holds/${id}`)).lines[0].unit, "A-5");
+
+  await page.reload();
+  await cell(page, "Row A, seat 5").and(page.locator("[data-state=yours]")).waitFor();
+  await page.getByRole("button", { name: "Give back Row A, seat 5" }).click();
+  await cell(page, "Row A, seat 5").and(page.locator("[data-state=available]")).waitFor();
+  assert.equal((await shop.api.get(`/v1/holds/${id}`)).state, "released");
+});
+
+house.test("a party sits together, in one hold", async ({ visit, shop }) => {
+  const page = await look(visit, "hall");
+  await page.getByLabel("Seats together").selectOption("3");
+  await clickSeat(page, "D-7");
+  const link = page.getByRole("link", { name: "Check out" });
+  const hold = await shop.api.get(`/v1/holds/${(await link.getAttribute("href")).split("/").at(-1)}`);
+  assert.deepEqual(hold.lines.map(({ unit }) => unit).sort(), ["D-6", "D-7", "D-8"]);
+});
+
+house.test("two viewers see a hold at once", async ({ visit }) => {
+  const [one, other] = await Promise.all([look(visit, "hall"), look(visit, "hall")]);
+  const seen = cell(other, "Row B, seat 9").and(other.locator("[data-state=held]")).waitFor();
+  await clickSeat(one, "B-9");
+  await seen;
+  await cell(one, "Row B, seat 9").and(one.locator("[data-state=yours]")).waitFor();
+});
+
+house.test("who comes second is told, and has another seat in one tap", async ({ visit, shop }) => {
+  const page = await look(visit, "hall");
+  await quicker(page, () => shop.api.hold("hall", ["C-10"]));
+  await clickSeat(page, "C-10");
+  const note = page.getByRole("alert");
+  await note.getByText("just taken").waitFor();
+  await assertAccessible(page, "just taken");
+  await note.getByRole("button").first().click();
+  await page.locator(".map-hold").waitFor();
+  const journal = await shop.api.get("/v1/journal?offer=hall&unit=C-10");
+  assert.equal(journal.data.filter(({ kind }) => kind === "hold_placed").length, 1);
+});
+
+house.test("the keyboard alone is enough, also for the second choice", async ({ visit, shop }) => {
+  const page = await look(visit, "hall");
+  await section(page, "Circle · B · €29.00");
+  const inGrid = () => page.evaluate(() => document.activeElement.getAttribute("role") === "gridcell");
+  for (let presses = 0; !(await inGrid()); presses += 1) {
+    assert.ok(presses < 40, "Tab reaches the grid");
+    await page.keyboard.press("Tab");
+  }
+  const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+  const steps = [
+    ["Home", "Row E, seat 1,"],
+    ["ArrowRight", "Row E, seat 2,"],
+    ["ArrowDown", "Row F, seat 2,"],
+    ["End", "Row F, seat 20,"],
+    ["Control+End", "Row H, seat 20,"],
+    ["PageUp", "Row E, seat 20,"],
+    ["ArrowUp", "Row E, seat 20,"],
+    ["ArrowLeft", "Row E, seat 19,"],
+  ];
+  for (const [key, words] of steps) {
+    await page.keyboard.press(key);
+    assert.ok((await focused()).startsWith(words), `${key} leads to ${words} not to ${await focused()}`);
+  }
+  await page.keyboard.press("Enter");
+  await cell(page, "Row E, seat 19").and(page.locator("[data-state=yours]")).waitFor();
+  assert.match(await page.getByRole("status").first().textContent(), /Row E, seat 19 is yours/);
+
+  await quicker(page, () => shop.api.hold("hall", ["E-15"]));
+  for (const _ of [1, 2, 3, 4]) await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Space");
+  await page.getByRole("alert").getByText("just taken").waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(".map-hold").nth(1).waitFor();
+});
+
+house.test("three levels, by wheel, by button and by tap", async ({ visit }) => {
+  const page = await look(visit, "stadium");
+  const level = (name) => page.locator(`.map-stage[data-level=${name}]`).waitFor();
+  await level("sections");
+  await page.getByRole("button", { name: "Closer" }).click();
+  await page.getByRole("button", { name: "Closer" }).click();
+  await level("dots");
+  await page.getByRole("button", { name: "Whole map" }).click();
+  await level("sections");
+  const box = await page.locator(".map-stage").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 60);
+  for (let turns = 0; turns < 12; turns += 1) await page.mouse.wheel(0, -300);
+  await level("numbers");
+
+  const phone = await look(visit, "stadium", { phone: true });
+  const small = await phone.locator(".map-stage").boundingBox();
+  const at = await phone.evaluate(() => {
+    const { painter } = document.querySelector("seat-map");
+    const [wx, wy] = painter.layout.sections[8].middle;
+    return [(wx - painter.view.x) * painter.view.scale, (wy - painter.view.y) * painter.view.scale];
+  });
+  await phone.touchscreen.tap(small.x + at[0], small.y + at[1]);
+  await phone.locator(".map-stage[data-level=numbers]").waitFor();
+  assert.equal(await phone.getByLabel("Section", { exact: true }).inputValue(), "8");
+  await clickSeat(phone, "109H-10", "touch");
+  await phone.locator(".map-hold").waitFor();
+});
+
+house.test(`the wire cut for ${CUT_S} s and 1,000 changes meanwhile: the map comes back to the truth`, async ({ visit, shop }) => {
+  const proxy = await startProxy(shop.url);
+  try {
+    const page = await look(visit, "stadium", { url: proxy.url });
+    const before = await page.locator("seat-map").getAttribute("data-version");
+    const mended = Date.now() + CUT_S * 1000;
+    proxy.cut();
+    await page.locator("seat-map[data-state=stale]").waitFor();
+    const seats = Array.from({ length: 1000 }, (_, at) => `${130 + Math.floor(at / 100)}${"ABCDE"[Math.floor(at / 20) % 5]}-${(at % 20) + 1}`);
+    const take = async () => {
+      for (let seat = seats.pop(); seat; seat = seats.pop()) await shop.api.hold("stadium", [seat]);
+    };
+    await Promise.all(Array.from({ length: 16 }, take));
+    await page.waitForTimeout(Math.max(0, mended - Date.now()));
+    assert.equal(await page.locator("seat-map").getAttribute("data-version"), before, "nothing came through");
+    proxy.mend();
+    const truth = await served(shop.api, "stadium");
+    await reached(page, truth.version);
+    assert.equal(await page.locator("seat-map").getAttribute("data-version"), truth.version);
+    assert.deepEqual(await states(page), truth.states);
+    await page.locator("seat-map[data-state=live]").waitFor();
+  } finally {
+    proxy.stop();
+  }
+});
+
+house.test("told to start again, the map takes a new snapshot", async ({ visit, shop }) => {
+  const page = await look(visit, "hall");
+  const cannotGoOn = async (route) => {
+    await shop.api.hold("hall", ["H-1"]);
+    const body = 'retry: 2000\n\nevent: reset\nid: 1.0\ndata: {"version":"1.0"}\n\n';
+    await route.fulfill({ contentType: "text/event-stream", body });
+  };
+  await page.route("**/map/stream", cannotGoOn, { times: 1 });
+  // The stream is opened anew, and what it says first is that it cannot go on.
+  await page.evaluate(() => {
+    const map = document.querySelector("seat-map");
+    map.replaceWith(map.cloneNode());
+  });
+  await page.locator(`${MAP}[data-state=live]`).waitFor();
+  await reached(page, await shop.api.version("hall"));
+  assert.deepEqual(await states(page), (await served(shop.api, "hall")).states);
+});
+
+for (const offer of ["hall", "stadium"]) {
+  house.test(`the map of the ${offer} is accessible in every look`, async ({ visit }) => {
+    await assertAccessible(await look(visit, offer));
+    const phone = await look(visit, offer, { phone: true });
+    await assertAccessible(phone, `${offer} on a phone`);
+    const overflow = await phone.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(overflow <= 0, `the page is ${overflow} px wider than a phone`);
+  });
+}
+
+house.test("80,000 seats: how long the first picture and a delta take", async ({ visit, shop, t }) => {
+  const rows = (name) => Array.from({ length: 20 }, (_, row) => ({ name: `${name}${"ABCDEFGHIJKLMNOPQRST"[row]}`, seats: 20 }));
+  const sections = Array.from({ length: 200 }, (_, at) => {
+    const [category, price] = at < 40 ? ["Floor", 9000] : at < 110 ? ["Lower", 6000] : ["Upper", 3000];
+    return { name: String(at + 1), category, price, rows: rows(`${at + 1}`) };
+  });
+  await shop.api.post("/v1/offers", { id: "dome", name: "The Dome", kind: "seats", currency: "EUR", seats: { sections } });
+  for (const offer of ["stadium", "dome"]) {
+    const page = await look(visit, offer);
+    const [first, second] = offer === "dome" ? ["1A", "200T"] : ["101A", "164P"];
+    const deltas = [];
+    for (const level of ["whole", "near"]) {
+      if (level === "near") await page.getByLabel("Section", { exact: true }).selectOption("0");
+      for (let round = 0; round < 5; round += 1) {
+        const seats = [first, second].map((row) => `${row}-${deltas.length * 5 + round + 1}`);
+        const { version } = await shop.api.hold(offer, seats);
+        await reached(page, version);
+      }
+      // A frame later the painting of the last one is counted too.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      deltas.push(Math.max(...(await page.evaluate(() => document.querySelector("seat-map").figures.deltaMs.splice(0)))));
+    }
+    const firstPaintMs = await page.evaluate(() => document.querySelector("seat-map").figures.firstPaintMs);
+    const seats = (await states(page)).length.toLocaleString();
+    const shown = [firstPaintMs, ...deltas].map((ms) => ms.toFixed(1));
+    t.diagnostic(`${seats} seats: first paint ${shown[0]} ms; worst of 5 deltas ${shown[1]} ms from afar, ${shown[2]} ms from near`);
+    assert.ok(firstPaintMs <= 250, `first paint took ${shown[0]} ms`);
+    assert.ok(Math.max(...deltas) <= 8, `a delta took ${Math.max(...deltas).toFixed(1)} ms of script time`);
+  }
+});

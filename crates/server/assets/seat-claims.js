@@ -1,0 +1,107 @@
+// The visitor's own: what is being claimed, what is held, and what to say when a seat went to somebody else.
+//
+// The holds of the session are remembered by id in the browser, so that a reload or a second tab finds them; what they are
+// is always asked of the server. Holds that the page knows of (`data-holds`) count the same.
+
+import { Refusal, newIntention } from "./holdfast.js";
+import { isNewer } from "./seat-model.js";
+
+const KEPT = 20;
+
+export class SeatClaims {
+  /** Units on their way. */
+  claiming = new Set();
+  /** Live holds by id: `{ id, units, amount, version, endsAt }`, the end by this page's own clock that never jumps. */
+  holds = new Map();
+  #ofUnit = new Map();
+
+  constructor({ client, model, onChange }) {
+    this.client = client;
+    this.model = model;
+    this.onChange = onChange;
+    this.store = `holdfast:holds:${model.offer}`;
+    addEventListener("storage", (event) => event.key === this.store && this.refresh());
+  }
+
+  holdOf(unit) {
+    return this.#ofUnit.get(unit);
+  }
+
+  /** Finds the holds of this session again. */
+  async refresh(known = []) {
+    const ids = [...new Set([...known, ...this.#remembered()])].filter((id) => !this.holds.has(id));
+    const found = await Promise.all(ids.map((id) => this.client.readHold(id).catch(() => null)));
+    found.filter((hold) => hold?.state === "active").forEach((hold) => this.#keep(hold));
+    this.#remember();
+  }
+
+  /** Takes these seats in one hold. Answers with the hold, or throws the refusal. */
+  async claim(units) {
+    units.forEach((unit) => this.claiming.add(unit));
+    this.onChange(units);
+    try {
+      const lines = units.map((unit) => ({ offer: this.model.offer, unit: this.model.key(unit) }));
+      const hold = await this.client.hold(lines, { intention: newIntention() });
+      return this.#keep(hold);
+    } finally {
+      units.forEach((unit) => this.claiming.delete(unit));
+      this.onChange(units);
+    }
+  }
+
+  /** Gives a hold back. One that is gone already is gone. */
+  async release(id) {
+    try {
+      await this.client.releaseHold(id);
+    } catch (fault) {
+      if (!(fault instanceof Refusal) || fault.code !== "unknown_hold") throw fault;
+    }
+    this.forget(id);
+  }
+
+  forget(id) {
+    const hold = this.holds.get(id);
+    if (!hold) return;
+    this.holds.delete(id);
+    hold.units.forEach((unit) => this.#ofUnit.delete(unit));
+    this.#remember();
+    this.onChange(hold.units);
+  }
+
+  /** A seat that the map says is no longer held was given back, ran out or was booked. An older word does not count. */
+  follow(units, isHeld, version) {
+    for (const unit of units) {
+      const hold = this.#ofUnit.get(unit);
+      if (hold && !isHeld(unit) && isNewer(version, hold.version)) this.forget(hold.id);
+    }
+  }
+
+  #keep(hold) {
+    const mine = hold.lines.filter((line) => line.offer === this.model.offer);
+    const units = mine.map((line) => this.model.find(line.unit)).sort((one, other) => one - other);
+    const endsAt = performance.now() + hold.expires_in_ms;
+    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt };
+    this.holds.set(hold.id, kept);
+    units.forEach((unit) => this.#ofUnit.set(unit, kept));
+    this.#remember();
+    this.onChange(units);
+    return kept;
+  }
+
+  #remembered() {
+    try {
+      return JSON.parse(localStorage.getItem(this.store) ?? "[]");
+    } catch {
+      return [];
+    }
+  }
+
+  /** A browser that keeps nothing still sells: a reload then shows these seats as held by somebody. */
+  #remember() {
+    try {
+      localStorage.setItem(this.store, JSON.stringify([...this.holds.keys()].slice(-KEPT)));
+    } catch {
+      // Nothing to be done, and nothing lost that the server does not know.
+    }
+  }
+}

@@ -1,0 +1,427 @@
+// The picture of the seats, on a canvas. Three levels: sections with what is free in them, dots, numbered seats. A state is
+// told by its shape as well as by its colour: what is free is full, what is held is hollow, what is gone is small.
+
+import { within } from "./seat-layout.js";
+import { AVAILABLE, BLOCKED, BOOKED, HELD } from "./seat-model.js";
+
+/** What a seat may look like beyond what the server says of it. */
+export const CLAIMING = 4;
+export const YOURS = 5;
+
+export const SECTIONS = 0;
+export const DOTS = 1;
+export const NUMBERS = 2;
+
+/** Pixels a seat from which dots, and then numbers, can be told apart. */
+const DOTS_FROM = 4.6;
+const NUMBERS_FROM = 13;
+
+export const levelAt = (scale) => (scale < DOTS_FROM ? SECTIONS : scale < NUMBERS_FROM ? DOTS : NUMBERS);
+export const LEAST_FOR_NUMBERS = NUMBERS_FROM + 1;
+
+/** The colours of the page, as they are now: light, dark or forced. */
+export function readLook(element) {
+  const probe = document.createElement("span");
+  probe.className = "map-probe";
+  element.append(probe);
+  const colour = (name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const names = ["ground", "plate", "edge", "ink", "quiet", "available", "on-available", "held", "booked", "blocked"];
+  const look = Object.fromEntries([...names, "yours", "on-yours", "scene"].map((name) => [name, colour(`--map-${name}`)]));
+  look.font = getComputedStyle(element).fontFamily;
+  probe.remove();
+  return look;
+}
+
+export class SeatPainter {
+  #base;
+  #marks;
+  #sprites = null;
+  #paths = new Map();
+  #usualRoom;
+
+  /** `shown(unit)` is how a seat is to look; `dimmed(section)` whether it stands back. */
+  constructor({ base, marks, model, layout, shown, dimmed }) {
+    this.#base = base;
+    this.#marks = marks;
+    this.model = model;
+    this.layout = layout;
+    this.shown = shown;
+    this.dimmed = dimmed;
+    const rooms = layout.sections.map(({ box }) => roomIn(box)).sort((one, other) => one - other);
+    this.#usualRoom = rooms[Math.floor(rooms.length / 4)];
+    this.view = { x: 0, y: 0, scale: 1 };
+    this.size = { width: 0, height: 0 };
+  }
+
+  setLook(look) {
+    this.look = look;
+    this.#sprites = null;
+  }
+
+  /** The size in CSS pixels; the canvas has as many of its own as the screen. */
+  resize(width, height) {
+    this.size = { width, height };
+    this.ratio = Math.min(devicePixelRatio || 1, 3);
+    for (const canvas of [this.#base, this.#marks]) {
+      canvas.width = Math.round(width * this.ratio);
+      canvas.height = Math.round(height * this.ratio);
+    }
+    this.#sprites = null;
+  }
+
+  get level() {
+    return levelAt(this.view.scale);
+  }
+
+  get #scale() {
+    return this.view.scale * this.ratio;
+  }
+
+  /** Everything. */
+  paint() {
+    const context = this.#base.getContext("2d", { alpha: false });
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = this.look.ground;
+    context.fillRect(0, 0, this.#base.width, this.#base.height);
+    this.#paintScene(context);
+    for (const place of this.layout.sections) if (this.#isVisible(place.box)) this.#paintSection(context, place);
+  }
+
+  /** Only these sections, over what is there: each paints its own ground first. */
+  paintSections(indexes) {
+    const context = this.#base.getContext("2d", { alpha: false });
+    for (const index of indexes) {
+      const place = this.layout.sections[index];
+      if (this.#isVisible(place.box)) this.#paintSection(context, place);
+    }
+  }
+
+  #isVisible(box) {
+    const { x, y, scale } = this.view;
+    const [right, bottom] = [x + this.size.width / scale, y + this.size.height / scale];
+    return box.right > x && box.left < right && box.bottom > y && box.top < bottom;
+  }
+
+  #inWorld(context) {
+    const k = this.#scale;
+    context.setTransform(k, 0, 0, k, -this.view.x * k, -this.view.y * k);
+  }
+
+  #path(place) {
+    const known = this.#paths.get(place);
+    if (known) return known;
+    const path = new Path2D();
+    for (const [x, y] of place.outline) path.lineTo(x, y);
+    path.closePath();
+    this.#paths.set(place, path);
+    return path;
+  }
+
+  /** One size for the names of all sections, so that none looks more important than another. */
+  #labelSize() {
+    return Math.min((this.#usualRoom * this.#scale) / 3.4, 17 * this.ratio);
+  }
+
+  #paintSection(context, place) {
+    const { section } = place;
+    const sections = this.level === SECTIONS;
+    const share = section.seats ? section.free / section.seats : 0;
+    this.#inWorld(context);
+    context.fillStyle = sections ? this.#shade(section, share) : this.look.plate;
+    context.fill(this.#path(place));
+    context.lineWidth = 1 / this.view.scale;
+    context.strokeStyle = this.look.edge;
+    context.stroke(this.#path(place));
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    if (sections) this.#labelSection(context, place, share);
+    else this.#paintSeats(context, place);
+  }
+
+  /** From the plate (nothing free) to the colour of what is free; the least that is free can be told from nothing. */
+  #shade(section, share) {
+    const strength = share === 0 ? 0 : 0.14 + 0.86 * share;
+    return mix(this.look.plate, this.look.available, this.dimmed(section) ? strength * 0.22 : strength);
+  }
+
+  #labelSection(context, place, share) {
+    const { section } = place;
+    const room = roomIn(place.box) * this.#scale;
+    const size = this.#labelSize();
+    if (size < 6.5 * this.ratio) return;
+    const [x, y] = this.#pixel(place.middle);
+    const strength = this.dimmed(section) ? 0 : share;
+    context.fillStyle = strength > 0.55 ? this.look["on-available"] : this.look.ink;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const percent = section.free === 0 ? "sold out" : `${Math.max(1, Math.floor(share * 100))} %`;
+    const twoLines = size > 8 * this.ratio;
+    context.font = `650 ${size}px ${this.look.font}`;
+    const name = fitted(context, section.name, room * 0.96);
+    context.fillText(name, x, twoLines ? y - size * 0.52 : y);
+    if (!twoLines) return;
+    context.font = `450 ${size * 0.82}px ${this.look.font}`;
+    context.fillText(percent, x, y + size * 0.6);
+  }
+
+  #pixel([x, y]) {
+    return [(x - this.view.x) * this.#scale, (y - this.view.y) * this.#scale];
+  }
+
+  #paintSeats(context, place) {
+    const places = place.seats();
+    const { section } = place;
+    const sprites = this.#spritesNow();
+    const [k, half] = [this.#scale, sprites.size / 2];
+    const [left, top] = [this.view.x * k + half, this.view.y * k + half];
+    const [right, bottom] = [this.#base.width + half, this.#base.height + half];
+    context.globalAlpha = this.dimmed(section) ? 0.3 : 1;
+    for (let at = 0; at < section.seats; at += 1) {
+      const x = places[2 * at] * k - left;
+      const y = places[2 * at + 1] * k - top;
+      if (x < -sprites.size || y < -sprites.size || x > right || y > bottom) continue;
+      context.drawImage(sprites.of[this.shown(section.first + at)], x, y);
+    }
+    if (this.level === NUMBERS) this.#paintNumbers(context, place, places);
+    context.globalAlpha = 1;
+  }
+
+  #paintNumbers(context, place, places) {
+    const k = this.#scale;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const { section } = place;
+    section.rows.forEach((row, index) => {
+      const size = k * (row.seats > 99 ? 0.32 : 0.4);
+      context.font = `600 ${size}px ${this.look.font}`;
+      for (let seat = 1; seat <= row.seats; seat += 1) {
+        const unit = row.first + seat - 1;
+        const at = 2 * (unit - section.first);
+        const x = (places[at] - this.view.x) * k;
+        const y = (places[at + 1] - this.view.y) * k;
+        if (x < 0 || y < 0 || x > this.#base.width || y > this.#base.height) continue;
+        const colour = this.#numberColour(this.shown(unit));
+        if (!colour) continue;
+        context.fillStyle = colour;
+        context.fillText(seat, x, y + size * 0.06);
+      }
+      context.fillStyle = this.look.quiet;
+      const label = row.name.startsWith(section.name) ? row.name.slice(section.name.length) || row.name : row.name;
+      context.font = `600 ${k * 0.44}px ${this.look.font}`;
+      for (const side of [-1, 1]) {
+        const [x, y] = this.#pixel(place.rowEnd(index, side));
+        context.fillText(fitted(context, label, k * 1.1), x, y);
+      }
+    });
+  }
+
+  #numberColour(state) {
+    if (state === AVAILABLE) return this.look["on-available"];
+    return state === HELD || state === CLAIMING ? this.look.ink : null;
+  }
+
+  /** One small picture for each way a seat may look, made anew when the size changes. */
+  #spritesNow() {
+    const size = Math.max(2, Math.ceil(this.#scale * 1.04));
+    if (this.#sprites?.size === size) return this.#sprites;
+    const sprite = (draw) => {
+      const canvas = document.createElement("canvas");
+      canvas.width = canvas.height = size;
+      const context = canvas.getContext("2d");
+      context.translate(size / 2, size / 2);
+      draw(context, this.#scale);
+      return canvas;
+    };
+    const of = [];
+    of[AVAILABLE] = sprite((context, k) => disc(context, k * 0.42, this.look.available));
+    of[HELD] = sprite((context, k) => ring(context, k * 0.35, Math.max(1, k * 0.1), this.look.held));
+    of[BOOKED] = sprite((context, k) => disc(context, k * 0.2, this.look.booked));
+    of[BLOCKED] = sprite((context, k) => cross(context, k * 0.16, Math.max(1, k * 0.07), this.look.blocked));
+    of[CLAIMING] = sprite((context, k) => {
+      disc(context, k * 0.42, mix(this.look.plate, this.look.yours, 0.25));
+      ring(context, k * 0.38, Math.max(1.2, k * 0.12), this.look.yours, 1.5 * Math.PI);
+    });
+    of[YOURS] = sprite((context, k) => yours(context, k, this.look));
+    this.#sprites = { size, of };
+    return this.#sprites;
+  }
+
+  #paintScene(context) {
+    const { stage, pitch } = this.layout;
+    this.#inWorld(context);
+    context.fillStyle = this.look.scene;
+    context.strokeStyle = this.look.edge;
+    context.lineWidth = 1 / this.view.scale;
+    if (stage) this.#paintStage(context, stage);
+    if (pitch) this.#paintPitch(context, pitch);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+  }
+
+  #paintStage(context, stage) {
+    context.beginPath();
+    context.moveTo(stage.left, stage.top);
+    context.lineTo(stage.right, stage.top);
+    context.quadraticCurveTo(stage.right, stage.bottom - 0.6, stage.right * 0.82, stage.bottom);
+    context.quadraticCurveTo(0, stage.bottom + 1.4, stage.left * 0.82, stage.bottom);
+    context.quadraticCurveTo(stage.left, stage.bottom - 0.6, stage.left, stage.top);
+    context.fill();
+    context.stroke();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    const size = Math.min(this.#scale * 1.1, 17 * this.ratio);
+    const [x, y] = this.#pixel([0, (stage.top + stage.bottom) / 2 + 0.3]);
+    context.fillStyle = this.look.quiet;
+    context.font = `600 ${size}px ${this.look.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.letterSpacing = `${size * 0.12}px`;
+    context.fillText("STAGE", x, y);
+    context.letterSpacing = "0px";
+  }
+
+  #paintPitch(context, { half, radius }) {
+    const [width, height] = [2 * (half + radius * 0.62), 2 * radius * 0.78];
+    context.beginPath();
+    context.roundRect(-width / 2, -height / 2, width, height, radius * 0.06);
+    context.fill();
+    context.stroke();
+    context.strokeStyle = this.look.edge;
+    context.beginPath();
+    context.moveTo(0, -height / 2);
+    context.lineTo(0, height / 2);
+    context.moveTo(height * 0.16, 0);
+    context.arc(0, 0, height * 0.16, 0, 2 * Math.PI);
+    for (const side of [-1, 1]) {
+      const [w, h] = [width * 0.13, height * 0.52];
+      context.rect(side < 0 ? -width / 2 : width / 2 - w, -h / 2, w, h);
+    }
+    context.stroke();
+  }
+
+  /** What is pointed at, has the keyboard, or is offered instead: over the seats, so that nothing under it is repainted. */
+  paintMarks({ section, units = [], focus, offered = [] }) {
+    const context = this.#marks.getContext("2d");
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, this.#marks.width, this.#marks.height);
+    if (section && this.level === SECTIONS) {
+      this.#inWorld(context);
+      context.lineWidth = 2.5 / this.view.scale;
+      context.strokeStyle = this.look.ink;
+      context.stroke(this.#path(this.layout.sections[section.index]));
+      context.setTransform(1, 0, 0, 1, 0, 0);
+    }
+    if (this.level === SECTIONS) return;
+    const mark = (unit, radius, width, colour, dash = []) => {
+      const [x, y] = this.#pixel(this.placeOf(unit));
+      context.setLineDash(dash.map((length) => length * this.#scale));
+      context.beginPath();
+      context.arc(x, y, radius * this.#scale, 0, 2 * Math.PI);
+      context.lineWidth = Math.max(2 * this.ratio, width * this.#scale);
+      context.strokeStyle = colour;
+      context.stroke();
+    };
+    offered.forEach((unit) => mark(unit, 0.5, 0.12, this.look.yours, [0.3, 0.18]));
+    units.forEach((unit) => mark(unit, 0.48, 0.1, this.look.ink));
+    if (focus !== undefined) {
+      mark(focus, 0.54, 0.16, this.look.ground);
+      mark(focus, 0.54, 0.1, this.look.ink);
+    }
+  }
+
+  placeOf(unit) {
+    const { index, first } = this.model.sectionOf(unit);
+    const places = this.layout.sections[index].seats();
+    return [places[2 * (unit - first)], places[2 * (unit - first) + 1]];
+  }
+
+  /** Where the pixel lies in the plan. */
+  worldAt(x, y) {
+    return [this.view.x + x / this.view.scale, this.view.y + y / this.view.scale];
+  }
+
+  sectionAt(x, y) {
+    const [wx, wy] = this.worldAt(x, y);
+    return this.layout.sections.find(({ box, outline }) => {
+      const near = wx >= box.left && wx <= box.right && wy >= box.top && wy <= box.bottom;
+      return near && within(outline, wx, wy);
+    })?.section;
+  }
+
+  /** The seat under the pixel, if one is near enough. */
+  seatAt(x, y) {
+    const section = this.sectionAt(x, y);
+    if (!section) return undefined;
+    const [wx, wy] = this.worldAt(x, y);
+    const places = this.layout.sections[section.index].seats();
+    let [nearest, least] = [undefined, 0.62];
+    for (let at = 0; at < section.seats; at += 1) {
+      const distance = (places[2 * at] - wx) ** 2 + (places[2 * at + 1] - wy) ** 2;
+      if (distance < least) [nearest, least] = [section.first + at, distance];
+    }
+    return nearest;
+  }
+}
+
+const roomIn = ({ left, right, top, bottom }) => Math.min(right - left, 1.6 * (bottom - top));
+
+function disc(context, radius, colour) {
+  context.beginPath();
+  context.arc(0, 0, radius, 0, 2 * Math.PI);
+  context.fillStyle = colour;
+  context.fill();
+}
+
+function ring(context, radius, width, colour, turn = 2 * Math.PI) {
+  context.beginPath();
+  context.arc(0, 0, radius, -Math.PI / 2, turn - Math.PI / 2);
+  context.lineWidth = width;
+  context.strokeStyle = colour;
+  context.stroke();
+}
+
+function cross(context, reach, width, colour) {
+  context.beginPath();
+  for (const side of [-1, 1]) {
+    context.moveTo(-reach, -reach * side);
+    context.lineTo(reach, reach * side);
+  }
+  context.lineWidth = width;
+  context.strokeStyle = colour;
+  context.stroke();
+}
+
+/** A square with a tick: nothing else on the map has corners. */
+function yours(context, k, look) {
+  const side = k * 0.9;
+  context.beginPath();
+  context.roundRect(-side / 2, -side / 2, side, side, k * 0.2);
+  context.fillStyle = look.yours;
+  context.fill();
+  if (k < 7) return;
+  context.beginPath();
+  context.moveTo(-k * 0.2, k * 0.02);
+  context.lineTo(-k * 0.05, k * 0.18);
+  context.lineTo(k * 0.22, -k * 0.16);
+  context.lineWidth = k * 0.12;
+  context.lineCap = "round";
+  context.lineJoin = "round";
+  context.strokeStyle = look["on-yours"];
+  context.stroke();
+}
+
+const channels = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+
+/** So much of the second colour in the first. */
+function mix(one, other, share) {
+  const [from, to] = [channels(one), channels(other)];
+  return `rgb(${from.map((channel, at) => Math.round(channel + (to[at] - channel) * share)).join(" ")})`;
+}
+
+/** As much of a text as fits. */
+function fitted(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let cut = text;
+  while (cut.length > 1 && context.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);
+  return cut.length > 1 ? `${cut}…` : cut;
+}

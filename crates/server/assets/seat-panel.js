@@ -1,0 +1,167 @@
+// What stands around the map: its buttons, the legend, what is yours, what went wrong. Plain elements, made here and filled
+// by the map.
+
+import { element } from "./seat-grid.js";
+
+/** As many seats as people take at a time where nobody says otherwise. */
+const USUAL_PARTY = 8;
+
+export function furnish(model, { limit }) {
+  const parts = {
+    base: element("canvas", { "aria-hidden": "true" }),
+    marks: element("canvas", { role: "img", "aria-label": "Map of the seats. The table below has the same seats." }),
+    closer: element("button", { type: "button", "aria-label": "Closer" }, icon("M12 5v14M5 12h14")),
+    farther: element("button", { type: "button", "aria-label": "Farther" }, icon("M5 12h14")),
+    whole: element("button", { type: "button", "aria-label": "Whole map" }, icon("M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5")),
+    tip: element("p", { class: "map-tip", "aria-hidden": "true", hidden: true }),
+    line: element("span", {}, "Connecting"),
+    voice: element("p", { class: "visually-hidden", role: "status" }),
+    note: element("div", { class: "map-note" }),
+    yours: element("ul", { class: "map-yours", "aria-label": "Your seats" }),
+    free: element("strong", { class: "figures" }),
+    categories: element("div", { class: "map-categories", role: "group", "aria-label": "Show a category" }),
+    legend: element("ul", { class: "map-legend", "aria-label": "What the shapes mean" }),
+    party: partySize(Math.min(limit ?? USUAL_PARTY, USUAL_PARTY)),
+    sections: sectionPicker(model),
+    sectionFigures: element("p", { class: "quiet small figures" }),
+    grid: element("div", { role: "grid", class: "map-grid" }),
+  };
+  parts.stage = element(
+    "div",
+    { class: "map-stage" },
+    parts.base,
+    parts.marks,
+    element("div", { class: "map-tools" }, parts.closer, parts.farther, parts.whole),
+    element("p", { class: "map-line" }, parts.line),
+    parts.tip,
+  );
+  const outcome = element("div", { class: "map-outcome" }, parts.note, parts.yours);
+  parts.root = element("div", { class: "map" }, parts.stage, outcome, controls(parts), table(parts), parts.voice);
+  return parts;
+}
+
+function controls(parts) {
+  const counted = element("p", { class: "map-free" }, parts.free, " seats free now");
+  const party = field("Seats together", parts.party);
+  return element("div", { class: "map-controls" }, counted, party, parts.categories, parts.legend);
+}
+
+function table(parts) {
+  const picker = field("Section", parts.sections);
+  const scroller = element("div", { class: "map-scroller" }, parts.grid);
+  const title = element("h2", { id: "seats-by-row" }, "Seats by row");
+  const help = "Arrow keys move, Home and End jump, Enter takes the seat.";
+  const about = element("div", {}, parts.sectionFigures, element("p", { class: "quiet small" }, help));
+  const head = element("div", { class: "map-table-head" }, picker, about);
+  return element("section", { class: "map-table", "aria-labelledby": "seats-by-row" }, title, head, scroller);
+}
+
+function field(words, control) {
+  control.id = `seat-map-${words.toLowerCase().replaceAll(" ", "-")}`;
+  return element("div", { class: "field" }, element("label", { for: control.id }, words), control);
+}
+
+function partySize(most) {
+  const options = Array.from({ length: most }, (_, at) => element("option", { value: at + 1 }, at + 1));
+  return element("select", {}, ...options);
+}
+
+function sectionPicker(model) {
+  const option = ({ name, category, price }, index) =>
+    element("option", { value: index }, `${name} · ${category} · ${model.price(price)}`);
+  return element("select", {}, ...model.sections.map(option));
+}
+
+/** Fills in the legend; a category that is chosen stands out, and the others stand back. */
+export function legend(parts, model, onCategory) {
+  const states = [
+    ["available", "Free"],
+    ["held", "Held"],
+    ["booked", "Booked"],
+    ["blocked", "Not for sale"],
+    ["yours", "Yours"],
+  ];
+  parts.legend.append(...states.map(([state, words]) => element("li", {}, glyph(state), words)));
+  const buttons = model.categories.map(({ name, prices }) => {
+    const price = prices.length > 1 ? `from ${model.price(prices[0])}` : model.price(prices[0] ?? 0);
+    const button = element("button", { type: "button", "aria-pressed": "false" }, `${name} `, element("span", {}, price));
+    button.addEventListener("click", () => {
+      const chosen = button.getAttribute("aria-pressed") !== "true";
+      buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button && chosen)));
+      onCategory(chosen ? name : null);
+    });
+    return button;
+  });
+  if (buttons.length > 1) parts.categories.append(...buttons);
+  else parts.categories.remove();
+}
+
+/** The visitor's holds, each with its clock, the way to pay and the way back. */
+export function yourHolds(parts, model, claims, { onRelease }) {
+  const shown = [...parts.yours.children].map((item) => item.dataset.hold).join(" ");
+  const holds = [...claims.holds.values()];
+  if (shown === holds.map(({ id }) => id).join(" ")) return;
+  parts.yours.replaceChildren(...holds.map((hold) => yourHold(model, hold, onRelease)));
+}
+
+function yourHold(model, { id, units, amount, endsAt }, onRelease) {
+  const back = element("button", { type: "button", class: "quiet-button" }, "Give back");
+  back.setAttribute("aria-label", `Give back ${model.wordsOf(units)}`);
+  back.addEventListener("click", () => {
+    back.setAttribute("aria-busy", "true");
+    onRelease(id);
+  });
+  const pay = element("a", { class: "button", href: `/holds/${id}` }, "Check out");
+  const clock = element("span", { class: "figures", "data-ends": endsAt, "aria-hidden": "true" });
+  return element(
+    "li",
+    { "data-hold": id, class: "map-hold" },
+    element("p", { class: "map-hold-head" }, element("strong", {}, model.wordsOf(units)), clock),
+    element("p", { class: "quiet small" }, `${model.price(amount)} · yours until the clock runs out`),
+    element("div", { class: "actions" }, pay, back),
+  );
+}
+
+/** What happened, and what can be done about it in one tap. */
+export function noteOf({ kind, title, text, actions = [], link }) {
+  const buttons = actions.map(({ label, run }) => {
+    const button = element("button", { type: "button" }, label);
+    button.addEventListener("click", run);
+    return button;
+  });
+  if (link) buttons.push(element("a", { class: "button", href: link.href }, link.label));
+  const note = element("div", { class: `note ${kind}`, role: "alert" }, element("p", {}, element("strong", {}, title), " ", text));
+  if (buttons.length) note.append(element("div", { class: "actions" }, ...buttons));
+  return note;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawing(size, ...shapes) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
+  svg.setAttribute("aria-hidden", "true");
+  for (const [name, attributes] of shapes) {
+    const shape = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value);
+    svg.append(shape);
+  }
+  return svg;
+}
+
+const icon = (d) => drawing(24, ["path", { d }]);
+
+/** The shape of a state, as on the map. */
+function glyph(state) {
+  const shapes = {
+    available: ["circle", { cx: 8, cy: 8, r: 6.6 }],
+    held: ["circle", { cx: 8, cy: 8, r: 5.4 }],
+    booked: ["circle", { cx: 8, cy: 8, r: 3 }],
+    blocked: ["path", { d: "M5.5 5.5l5 5M10.5 5.5l-5 5" }],
+    yours: ["rect", { x: 1.2, y: 1.2, width: 13.6, height: 13.6, rx: 3 }],
+  };
+  const tick = ["path", { d: "M4.8 8.3l2.3 2.4 4.2-5", class: "tick" }];
+  const svg = drawing(16, shapes[state], ...(state === "yours" ? [tick] : []));
+  svg.setAttribute("class", `map-glyph ${state}`);
+  return svg;
+}
