@@ -131,7 +131,7 @@ house.test("the keyboard alone is enough, also for the second choice", async ({ 
   }
   await page.keyboard.press("Enter");
   await cell(page, "Row E, seat 19").and(page.locator("[data-state=yours]")).waitFor();
-  assert.match(await page.getByRole("status").first().textContent(), /Row E, seat 19 is yours/);
+  await page.getByRole("status").filter({ hasText: "Row E, seat 19 is yours for 10 minutes." }).waitFor({ state: "attached" });
 
   await quicker(page, () => shop.api.hold("hall", ["E-15"]));
   for (const _ of [1, 2, 3, 4]) await page.keyboard.press("ArrowLeft");

@@ -96,7 +96,9 @@ fn the_domain_stays_pure() {
 fn every_path_in_the_architecture_exists() {
     let text = read("ARCHITECTURE.md");
     let paths: Vec<_> = quoted(&text)
-        .filter(|word| ["crates/", "docs/", "xtask/", "fuzz/", "browser/"].iter().any(|p| word.starts_with(p)))
+        .filter(|word| {
+            ["crates/", "docs/", "xtask/", "fuzz/", "browser/"].iter().any(|p| word.starts_with(p))
+        })
         .collect();
     assert!(paths.len() > 20, "the code map names its modules by path");
     for path in paths {

@@ -49,16 +49,17 @@ export class SeatGrid {
     this.#render();
   }
 
-  /** Brings these seats up to date; says whether one of them has the focus. */
+  /** Brings these seats up to date. */
   update(units) {
-    let focused = false;
     for (const unit of units) {
       const cell = this.#cells.get(unit);
-      if (!cell) continue;
-      this.#dress(cell, unit);
-      focused ||= cell === document.activeElement;
+      if (cell) this.#dress(cell, unit);
     }
-    return focused;
+  }
+
+  /** The seat in focus, if the grid has it. */
+  get focused() {
+    return unitOf(document.activeElement);
   }
 
   updateAll() {

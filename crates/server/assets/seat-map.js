@@ -166,6 +166,9 @@ export class SeatMap extends HTMLElement {
     if (changed === null) return this.#startAgain(line);
     this.claims.follow(changed, (unit) => this.model.states[unit] === HELD, this.model.version);
     this.#changed(changed);
+    // Who waits on a seat hears what becomes of it; of one's own claims the answer tells.
+    const { focused } = this.grid;
+    if (changed.includes(focused) && this.#shown(focused) < CLAIMING) this.#say(this.#describe(focused).label);
     this.dataset.version = this.model.version;
     this.#spent(performance.now() - begun, true);
   }
@@ -203,7 +206,7 @@ export class SeatMap extends HTMLElement {
   #changed(units) {
     if (units.length === 0) return;
     for (const unit of units) this.#dirty.add(this.model.sectionOf(unit).index);
-    if (this.grid?.update(units)) this.#say(this.parts.grid.ownerDocument.activeElement.getAttribute("aria-label"));
+    this.grid?.update(units);
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
       const begun = performance.now();
