@@ -18,6 +18,7 @@ use super::{
     Books,
     answers::{Digested, FIND, Given, Kept, Words, digest},
     effects::Effects,
+    lanes::Turn,
     replica::Replica,
     rows::offers_of,
     session::{Session, Sql, Trouble},
@@ -114,6 +115,7 @@ pub(super) async fn settle(
     requests: &[&Request],
     mut offers: BTreeSet<OfferId>,
     patience: Patience,
+    turn: &mut Turn,
 ) -> Result<Vec<Settled>, Trouble> {
     let mut session = books.sessions.ordinary().await?;
     let keys: Vec<Option<Digested>> =
@@ -149,8 +151,9 @@ pub(super) async fn settle(
         return Ok(settled);
     }
     metrics::histogram!("holdfast_ledger_batch_entries").record(effects.entries.len() as f64);
-    let chain =
-        write::commit(&mut session, &effects, &kept, books.chains.take(), now, Done::default()).await?;
+    let chain = write::rows(&session, &effects, &kept, books.chains.take(), now, Done::default()).await?;
+    drop(turn.take());
+    write::commit(&mut session).await?;
     books.chains.put_back(chain);
     books.chains.applied(chain, effects.entries.len());
     copy.is_true();

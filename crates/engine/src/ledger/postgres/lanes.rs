@@ -1,13 +1,15 @@
 //! The queue before the batches: two bounded lanes, the urgent one first.
 //!
 //! Whoever already has something at stake (confirm, extend, release, cancel) goes before whoever wants something.
-//! While one batch commits, the next one fills up: the slower PostgreSQL is, the larger the batches become.
+//! While one batch is written, the next one fills up: the slower PostgreSQL is, the larger the batches become. A
+//! worker takes its batch no sooner than it could do something with it: the batch before must have sent its COMMIT,
+//! for until then both would want the copy, and whoever asks meanwhile can still come along.
 
-use std::{collections::BTreeSet, panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use holdfast_domain::{OfferId, decide};
-use tokio::sync::{Mutex, RwLockReadGuard, mpsc, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, RwLockReadGuard, Semaphore, mpsc, oneshot};
 
 use super::{
     Books,
@@ -63,15 +65,23 @@ impl Lanes {
     }
 }
 
+/// The right to take the next batch, passed on by dropping it.
+pub(super) type Turn = Option<OwnedSemaphorePermit>;
+
+/// How long a worker waits for its turn. A batch that takes longer waits for somebody else's lock on its offers, which
+/// may not concern the next one.
+const TURN_PATIENCE: Duration = Duration::from_millis(25);
+
 impl Waiting {
     /// The next batch: at least one job, at most `max`. `None` once both lanes are closed and empty.
-    async fn next(&mut self, max: usize) -> Option<Vec<Job>> {
+    async fn next(&mut self, max: usize, turns: &Arc<Semaphore>) -> Option<(Vec<Job>, Turn)> {
         let first = tokio::select! {
             biased;
             Some(job) = self.urgent.recv() => job,
             Some(job) = self.ordinary.recv() => job,
             else => return None,
         };
+        let turn = tokio::time::timeout(TURN_PATIENCE, Arc::clone(turns).acquire_owned()).await;
         let mut jobs = vec![first];
         while jobs.len() < max {
             match self.urgent.try_recv().or_else(|_| self.ordinary.try_recv()) {
@@ -79,24 +89,25 @@ impl Waiting {
                 Err(_) => break,
             }
         }
-        Some(jobs)
+        Some((jobs, turn.ok().and_then(Result::ok)))
     }
 }
 
 /// Takes batches and settles them, until the lanes are closed and empty.
-pub(super) async fn work(books: Arc<Books>, waiting: Arc<Mutex<Waiting>>, max_batch: usize) {
+pub(super) async fn work(books: Arc<Books>, waiting: Arc<Mutex<Waiting>>, turns: Arc<Semaphore>) {
+    let max_batch = books.limits.max_batch;
     loop {
-        let jobs = waiting.lock().await.next(max_batch).await;
-        let Some(jobs) = jobs else { return };
+        let batch = waiting.lock().await.next(max_batch, &turns).await;
+        let Some((jobs, turn)) = batch else { return };
         // A command that panics takes its batch with it, whose askers hear that the outcome is unknown; the copy it
         // may have changed is thrown away. Nobody else notices.
-        if AssertUnwindSafe(serve(&books, jobs)).catch_unwind().await.is_err() {
+        if AssertUnwindSafe(serve(&books, jobs, turn)).catch_unwind().await.is_err() {
             tracing::error!("a batch panicked, and was given up");
         }
     }
 }
 
-async fn serve(books: &Books, jobs: Vec<Job>) {
+async fn serve(books: &Books, jobs: Vec<Job>, mut turn: Turn) {
     let now = instant_now();
     let (jobs, late): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.request.deadline > now);
     fail(late, &LedgerError::Overloaded);
@@ -106,7 +117,7 @@ async fn serve(books: &Books, jobs: Vec<Job>) {
     let (mut attempts, mut also) = (0, BTreeSet::new());
     while !jobs.is_empty() {
         attempts += 1;
-        match attempt(books, &jobs, &also).await {
+        match attempt(books, &jobs, &also, &mut turn).await {
             Ok(settled) => jobs = answer(jobs, settled, &mut also),
             Err(Trouble::Lost(why)) if attempts < books.limits.attempts => {
                 metrics::counter!("holdfast_ledger_retries_total").increment(1);
@@ -204,9 +215,14 @@ async fn level_with_answers<'a>(
     Ok((given, books.loaded().await?))
 }
 
-async fn attempt(books: &Books, jobs: &[Job], also: &BTreeSet<OfferId>) -> Result<Vec<Settled>, Trouble> {
+async fn attempt(
+    books: &Books,
+    jobs: &[Job],
+    also: &BTreeSet<OfferId>,
+    turn: &mut Turn,
+) -> Result<Vec<Settled>, Trouble> {
     let requests: Vec<&Request> = jobs.iter().map(|job| &job.request).collect();
-    books.settle(&requests, also.clone(), Patience::Wait).await
+    books.settle(&requests, also.clone(), Patience::Wait, turn).await
 }
 
 /// Answers those that are settled and returns the others, noting what they need besides.

@@ -50,7 +50,7 @@ use self::{
     chains::Chains,
     claims::{Claim, Queues},
     feed::Feed,
-    lanes::Lanes,
+    lanes::{Lanes, Turn},
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
 };
@@ -265,12 +265,14 @@ impl Books {
         }
     }
 
-    /// Settles these requests in one transaction, holding the offers they are about and those in `also`.
+    /// Settles these requests in one transaction, holding the offers they are about and those in `also`. The turn is
+    /// passed on once all is written.
     async fn settle(
         &self,
         requests: &[&Request],
         also: BTreeSet<OfferId>,
         patience: Patience,
+        turn: &mut Turn,
     ) -> Result<Vec<Settled>, Trouble> {
         let mut offers = also;
         // The copy may be busy with the batch before; whoever need not ask it begins meanwhile.
@@ -284,7 +286,7 @@ impl Books {
                 offers.extend(requests.iter().flat_map(about));
             }
         }
-        batch::settle(self, requests, offers, patience).await
+        batch::settle(self, requests, offers, patience, turn).await
     }
 
     fn tell_health(&self, trouble: Option<&Trouble>) {
@@ -332,9 +334,14 @@ impl PostgresLedger {
         drop(books.writable().await?);
         let limits = &books.limits;
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
+        let turns = Arc::new(tokio::sync::Semaphore::new(1));
         let mut tasks = vec![tokio::spawn(feed::run(Arc::clone(&books), questions, limits.follow_every))];
         for _ in 0..limits.batches {
-            tasks.push(tokio::spawn(lanes::work(Arc::clone(&books), Arc::clone(&waiting), limits.max_batch)));
+            tasks.push(tokio::spawn(lanes::work(
+                Arc::clone(&books),
+                Arc::clone(&waiting),
+                Arc::clone(&turns),
+            )));
         }
         tasks.push(tokio::spawn(upkeep::run(Arc::clone(&books))));
         let queues = (claiming == Claiming::Queue)

@@ -46,7 +46,7 @@ async fn tidy(books: &Books) -> Result<(), Trouble> {
     let command = Command::Tidy { limit: books.limits.tidy_slice };
     let deadline = instant_now() + QUIET;
     let request = Request { command, actor: Actor::System, key: None, wording: None, deadline };
-    books.settle(&[&request], BTreeSet::new(), Patience::Skip).await.map(drop)
+    books.settle(&[&request], BTreeSet::new(), Patience::Skip, &mut None).await.map(drop)
 }
 
 async fn forget(books: &Books) -> Result<(), Trouble> {

@@ -335,7 +335,8 @@ async fn commit(
         words: Words::Answer(request.render(&books.render)(&outcome)),
     };
     let kept: Vec<Kept> = request.key.iter().map(keep).collect();
-    let chain = write::commit(&mut session, &effects, &kept, books.chains.take(), now, done).await?;
+    let chain = write::rows(&session, &effects, &kept, books.chains.take(), now, done).await?;
+    write::commit(&mut session).await?;
     drop(session);
     if let Err(trouble) = books.applied(&effects, chain).await {
         // It is committed, whatever becomes of the copy: the next who needs the copy loads it anew.
