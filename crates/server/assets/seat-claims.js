@@ -15,12 +15,12 @@ export class SeatClaims {
   holds = new Map();
   #ofUnit = new Map();
 
-  constructor({ client, model, onChange }) {
+  constructor({ client, model, onChange, signal }) {
     this.client = client;
     this.model = model;
     this.onChange = onChange;
     this.store = `holdfast:holds:${model.offer}`;
-    addEventListener("storage", (event) => event.key === this.store && this.refresh());
+    addEventListener("storage", (event) => event.key === this.store && this.refresh(), { signal });
   }
 
   holdOf(unit) {

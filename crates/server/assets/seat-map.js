@@ -8,21 +8,22 @@
 // `data-version` is the version that the map shows, the same as in `availability`; `data-state` is `loading`, `live`,
 // `stale` (the line is down, what is shown may be old) or `failed`. A click claims: the seats look "claiming" at once, then
 // they are yours, or what was refused is told together with what may be had instead.
+//
+// For organisers: with `data-picks` a click picks any seat instead, and `pick` events tell `{ units: ["A-12"] }`; an element
+// without an offer shows whatever plan is given to `preview(plan, currency)`.
 
 import { Holdfast, Refusal } from "./holdfast.js";
+import { SeatCamera } from "./seat-camera.js";
 import { SeatClaims } from "./seat-claims.js";
 import { onGestures } from "./seat-gestures.js";
 import { SeatGrid, element } from "./seat-grid.js";
 import { layOut } from "./seat-layout.js";
-import { AVAILABLE, HELD, STATE_WORDS, SeatModel } from "./seat-model.js";
-import { CLAIMING, LEAST_FOR_NUMBERS, NUMBERS, SECTIONS, SeatPainter, YOURS, readLook } from "./seat-paint.js";
+import { AVAILABLE, HELD, STATE_WORDS, SeatModel, asLayout } from "./seat-model.js";
+import { CLAIMING, NUMBERS, SECTIONS, SeatPainter, YOURS, readLook } from "./seat-paint.js";
 import { furnish, legend, noteOf, yourHolds } from "./seat-panel.js";
 
-const MOST_PX_A_SEAT = 46;
-const GLIDE_MS = 260;
-/** Room around the plan, and below it for the buttons. */
-const EDGE_PX = 12;
-const FOOT_PX = 52;
+/** With more changes than this at once, sections are repainted whole. */
+const MOST_BY_SEAT = 200;
 /** How many deltas' times are kept for those who measure. */
 const TIMES_KEPT = 256;
 
@@ -30,6 +31,7 @@ export class SeatMap extends HTMLElement {
   #leave = null;
   #client = new Holdfast();
   #dirty = new Set();
+  #dirtySeats = new Set();
   #frame = 0;
   #pointed = {};
   #party = 1;
@@ -40,7 +42,7 @@ export class SeatMap extends HTMLElement {
 
   connectedCallback() {
     this.#leave = new AbortController();
-    this.#load().catch((fault) => this.#fail(fault));
+    if (this.dataset.offer) this.#load().catch((fault) => this.#fail(fault));
   }
 
   disconnectedCallback() {
@@ -52,6 +54,29 @@ export class SeatMap extends HTMLElement {
   get states() {
     return this.model?.states.slice();
   }
+
+  /** Shows a plan that is not on sale yet: the `seats` of an offer, as somebody draws it. */
+  preview(plan, currency) {
+    this.#leave.abort();
+    this.#leave = new AbortController();
+    this.#picked.clear();
+    this.#furnish(...asLayout(plan, currency));
+    this.#furnishTable();
+    this.dataset.state = "preview";
+    this.parts.line.textContent = "Preview";
+  }
+
+  /** The seats picked, by their keys; given anew, other seats are. */
+  get picked() {
+    return Array.from(this.#picked, (unit) => this.model.key(unit));
+  }
+
+  set picked(keys) {
+    const before = [...this.#picked];
+    this.#picked = new Set(keys.map((key) => this.model.find(key)).filter((unit) => unit !== undefined));
+    this.#changed([...before, ...this.#picked]);
+  }
+  #picked = new Set();
 
   // ── Coming to life ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,7 +103,12 @@ export class SeatMap extends HTMLElement {
     this.model.reset(status);
     this.parts = furnish(this.model, { limit: Number(this.dataset.limit) || undefined });
     this.replaceChildren(this.parts.root);
-    this.claims = new SeatClaims({ client: this.#client, model: this.model, onChange: (units) => this.#changed(units) });
+    this.claims = new SeatClaims({
+      client: this.#client,
+      model: this.model,
+      onChange: (units) => this.#changed(units),
+      signal: this.#leave.signal,
+    });
     this.painter = new SeatPainter({
       base: this.parts.base,
       marks: this.parts.marks,
@@ -87,12 +117,12 @@ export class SeatMap extends HTMLElement {
       shown: (unit) => this.#shown(unit),
       dimmed: (section) => this.#category !== null && section.category !== this.#category,
     });
+    this.camera = new SeatCamera(this.painter, () => this.#settle());
     this.#wire();
-    this.#measure();
+    const { width, height } = this.parts.stage.getBoundingClientRect();
+    this.painter.resize(width, height);
     this.#relook();
-    this.painter.view = this.#fit(this.painter.layout.box);
-    this.#settle();
-    this.painter.paint();
+    this.camera.look(this.camera.whole());
     this.dataset.version = this.model.version;
   }
 
@@ -122,8 +152,10 @@ export class SeatMap extends HTMLElement {
     const { signal } = this.#leave;
     // A page that nobody looks at needs no line to the server; coming back, it goes on where it was.
     const begin = () => {
-      if (document.hidden || signal.aborted) return;
+      const following = this.#line && !this.#line.signal.aborted;
+      if (document.hidden || signal.aborted || following || this.#restarting) return;
       const line = new AbortController();
+      this.#line = line;
       const end = () => document.hidden && line.abort();
       document.addEventListener("visibilitychange", end);
       signal.addEventListener("abort", () => line.abort(), { once: true });
@@ -140,6 +172,8 @@ export class SeatMap extends HTMLElement {
     begin();
   }
   #begin = null;
+  #line = null;
+  #restarting = false;
 
   #online() {
     clearTimeout(this.#lost);
@@ -165,7 +199,7 @@ export class SeatMap extends HTMLElement {
     const changed = event === "reset" ? null : this.model.apply(data);
     if (changed === null) return this.#startAgain(line);
     this.claims.follow(changed, (unit) => this.model.states[unit] === HELD, this.model.version);
-    this.#changed(changed);
+    this.#changed(changed, true);
     // Who waits on a seat hears what becomes of it; of one's own claims the answer tells.
     const { focused } = this.grid;
     if (changed.includes(focused) && this.#shown(focused) < CLAIMING) this.#say(this.#describe(focused).label);
@@ -176,7 +210,9 @@ export class SeatMap extends HTMLElement {
   /** What is here cannot be brought forward: take a new snapshot, and follow from that. */
   async #startAgain(line) {
     line.abort();
+    this.#restarting = true;
     const status = await this.#snapshot();
+    this.#restarting = false;
     if (!status) return;
     this.model.reset(status);
     const all = Array.from(this.claims.holds.values(), (hold) => hold.units).flat();
@@ -202,16 +238,25 @@ export class SeatMap extends HTMLElement {
     }
   }
 
-  /** Seats look different: their sections are repainted, all together, when the screen is next drawn. */
-  #changed(units) {
+  /**
+   * Seats look different, and are repainted all together when the screen is next drawn: seat by seat where they only
+   * changed hands, else by section, because what is the visitor's is larger than a seat.
+   */
+  #changed(units, changedHands = false) {
     if (units.length === 0) return;
-    for (const unit of units) this.#dirty.add(this.model.sectionOf(unit).index);
+    const bySeat = changedHands && units.length <= MOST_BY_SEAT && this.painter.level !== SECTIONS;
+    for (const unit of units) {
+      if (bySeat && this.#shown(unit) < CLAIMING) this.#dirtySeats.add(unit);
+      else this.#dirty.add(this.model.sectionOf(unit).index);
+    }
     this.grid?.update(units);
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
       const begun = performance.now();
       this.painter.paintSections(this.#dirty);
+      this.painter.paintSeats(this.#dirtySeats);
       this.#dirty.clear();
+      this.#dirtySeats.clear();
       this.#drawMarks();
       this.#refreshFigures();
       this.#spent(performance.now() - begun, false);
@@ -238,20 +283,23 @@ export class SeatMap extends HTMLElement {
 
   #shown(unit) {
     if (this.claims.claiming.has(unit)) return CLAIMING;
-    return this.claims.holdOf(unit) ? YOURS : this.model.states[unit];
+    return this.claims.holdOf(unit) || this.#picked.has(unit) ? YOURS : this.model.states[unit];
   }
 
   #isFree = (unit) => this.#shown(unit) === AVAILABLE;
 
   #describe(unit) {
     const shown = this.#shown(unit);
-    const word = shown === CLAIMING ? "being claimed" : shown === YOURS ? "yours" : STATE_WORDS[shown];
+    const picked = this.#picked.has(unit) ? `${STATE_WORDS[this.model.states[unit]]}, picked` : "yours";
+    const word = shown === CLAIMING ? "being claimed" : shown === YOURS ? picked : STATE_WORDS[shown];
     const price = this.model.price(this.model.sectionOf(unit).price);
     const state = ["available", "held", "booked", "blocked", "claiming", "yours"][shown];
     return { state, label: `${this.model.words(unit)}, ${price}, ${word}`, claimable: shown === AVAILABLE };
   }
 
   #claimAround(unit, byKeyboard) {
+    if (this.dataset.picks !== undefined) return this.#pick(unit);
+    if (!this.model.offer) return;
     const { label, claimable, state } = this.#describe(unit);
     if (state === "yours") return this.#say(`${label}. It is in your list.`);
     if (!claimable) return this.#note({ kind: "plain", title: `${label}.`, text: "Choose another one." });
@@ -262,6 +310,18 @@ export class SeatMap extends HTMLElement {
       title: `There are not ${this.#party} seats together here.`,
       text: "Choose a wider gap, or fewer seats at a time.",
     });
+  }
+
+  /** So many seats from this one on in its row, whatever their state, are picked or no longer so. */
+  #pick(unit) {
+    const row = this.model.rowOf(unit);
+    const last = Math.min(unit + this.#party, row.first + row.seats);
+    const units = Array.from({ length: last - unit }, (_, at) => unit + at);
+    const [all, some] = [units.every((unit) => this.#picked.has(unit)), this.#picked];
+    units.forEach((unit) => (all ? some.delete(unit) : some.add(unit)));
+    this.#changed(units);
+    this.#say(`${this.model.wordsOf(units)}: ${all ? "no longer picked" : "picked"}. ${this.#picked.size} in all.`);
+    this.dispatchEvent(new CustomEvent("pick", { bubbles: true, detail: { units: this.picked } }));
   }
 
   async #claim(units, byKeyboard) {
@@ -318,21 +378,21 @@ export class SeatMap extends HTMLElement {
 
   #wire() {
     const { signal } = this.#leave;
-    const { parts } = this;
+    const { parts, camera } = this;
     // Closer to what: to the section in the middle, or else to the one in the table.
     const zoomBy = (factor) => {
-      const over = this.painter.sectionAt(...this.#centre());
+      const over = this.painter.sectionAt(...camera.centre);
       const { middle } = this.painter.layout.sections[this.grid.section.index];
-      const { scale } = this.#zoomed(factor, this.#centre());
-      this.#glideTo(over ? this.#zoomed(factor, this.#centre()) : this.#around(middle, scale));
+      const zoomed = camera.zoomed(factor);
+      camera.glideTo(over ? zoomed : camera.around(middle, zoomed.scale));
     };
     parts.closer.addEventListener("click", () => zoomBy(1.8));
     parts.farther.addEventListener("click", () => zoomBy(1 / 1.8));
-    parts.whole.addEventListener("click", () => this.#glideTo(this.#fit(this.painter.layout.box)));
+    parts.whole.addEventListener("click", () => camera.glideTo(camera.whole()));
     parts.sections.addEventListener("change", () => {
       const section = this.model.sections[Number(parts.sections.value)];
       this.#showSection(section);
-      this.#glideTo(this.#closeTo(section));
+      camera.glideTo(camera.closeTo(section));
     });
     parts.party.addEventListener("change", () => (this.#party = Number(parts.party.value)));
     legend(parts, this.model, (category) => {
@@ -340,12 +400,9 @@ export class SeatMap extends HTMLElement {
       this.painter.paint();
     });
     onGestures(parts.marks, {
-      move: (dx, dy) => {
-        const { x, y, scale } = this.painter.view;
-        this.#look({ x: x - dx / scale, y: y - dy / scale, scale });
-      },
-      zoom: (factor, at) => this.#look(this.#zoomed(factor, at)),
-      canZoom: (factor) => this.#zoomed(factor, this.#centre()).scale !== this.painter.view.scale,
+      move: (dx, dy) => camera.look(camera.shifted(dx, dy)),
+      zoom: (factor, at) => camera.look(camera.zoomed(factor, at)),
+      canZoom: (factor) => camera.zoomed(factor).scale !== camera.view.scale,
       tap: (at) => this.#tap(at),
       point: (at) => this.#point(at),
     });
@@ -375,106 +432,26 @@ export class SeatMap extends HTMLElement {
     this.painter.setLook(readLook(this));
   }
 
-  #measure() {
-    const { width, height } = this.parts.stage.getBoundingClientRect();
-    this.painter.resize(width, height);
-  }
-
-  /** What was in the middle stays there; who saw everything still does. */
   #resized() {
     const { width, height } = this.parts.stage.getBoundingClientRect();
-    if (width === this.painter.size.width && height === this.painter.size.height) return;
-    const sawAll = this.painter.view.scale <= this.#fit(this.painter.layout.box).scale * 1.01;
-    const middle = this.painter.worldAt(...this.#centre());
-    const { scale } = this.painter.view;
-    this.#measure();
-    const kept = { scale, x: middle[0] - width / scale / 2, y: middle[1] - height / scale / 2 };
-    this.#look(sawAll ? this.#fit(this.painter.layout.box) : kept);
-  }
-
-  #centre() {
-    return [this.painter.size.width / 2, this.painter.size.height / 2];
-  }
-
-  /** The view that shows a box whole. */
-  #fit(box, most = MOST_PX_A_SEAT) {
-    const [width, height] = [this.painter.size.width, this.painter.size.height - FOOT_PX];
-    const fits = (room, needed) => Math.max(1, room - 2 * EDGE_PX) / needed;
-    const scale = Math.min(fits(width, box.right - box.left), fits(height, box.bottom - box.top), most);
-    return { scale, x: (box.left + box.right) / 2 - width / scale / 2, y: (box.top + box.bottom) / 2 - height / scale / 2 };
-  }
-
-  /** The view of one section, near enough for numbers. */
-  #closeTo(section) {
-    const all = this.#fit(this.painter.layout.box);
-    if (all.scale >= LEAST_FOR_NUMBERS) return all;
-    const { box, middle } = this.painter.layout.sections[section.index];
-    const whole = this.#fit(box);
-    if (whole.scale >= LEAST_FOR_NUMBERS) return whole;
-    return this.#around(middle, LEAST_FOR_NUMBERS);
-  }
-
-  #around([wx, wy], scale) {
-    const { width, height } = this.painter.size;
-    return { scale, x: wx - width / scale / 2, y: wy - height / scale / 2 };
-  }
-
-  #zoomed(factor, [px, py]) {
-    const { x, y, scale: before } = this.painter.view;
-    const least = this.#fit(this.painter.layout.box).scale;
-    const scale = Math.min(MOST_PX_A_SEAT, Math.max(least, before * factor));
-    return { scale, x: x + px / before - px / scale, y: y + py / before - py / scale };
-  }
-
-  /** Shows the plan from there, but never only what is beside it. */
-  #look(view) {
-    const { box } = this.painter.layout;
-    const { width, height } = this.painter.size;
-    const bounded = (at, low, high, shown) =>
-      shown >= high - low ? (low + high - shown) / 2 : Math.min(Math.max(at, low - shown / 4), high - (3 * shown) / 4);
-    this.painter.view = {
-      scale: view.scale,
-      x: bounded(view.x, box.left, box.right, width / view.scale),
-      y: bounded(view.y, box.top, box.bottom + FOOT_PX / view.scale, height / view.scale),
-    };
-    this.painter.paint();
-    this.#settle();
-    this.#drawMarks();
+    const { size } = this.painter;
+    if (width !== size.width || height !== size.height) this.camera.resized(() => this.painter.resize(width, height));
   }
 
   /** What follows from where one looks. */
   #settle() {
-    const least = this.#fit(this.painter.layout.box).scale;
-    const whole = this.painter.view.scale <= least * 1.001;
+    const { isWhole: whole, isNearest, centre } = this.camera;
     this.parts.stage.dataset.level = ["sections", "dots", "numbers"][this.painter.level];
     // A finger on the whole map scrolls the page; on a part of it, it moves the map.
     this.parts.stage.classList.toggle("is-whole", whole);
     this.parts.farther.disabled = whole;
-    this.parts.closer.disabled = this.painter.view.scale >= MOST_PX_A_SEAT;
+    this.parts.closer.disabled = isNearest;
     if (this.grid && !whole && this.painter.level !== SECTIONS && !this.grid.hasFocus()) {
-      const section = this.painter.sectionAt(...this.#centre());
+      const section = this.painter.sectionAt(...centre);
       if (section) this.#showSection(section);
     }
+    this.#drawMarks();
   }
-
-  #glideTo(view) {
-    cancelAnimationFrame(this.#gliding);
-    const from = this.painter.view;
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.#look(view);
-    const begun = performance.now();
-    const { width, height } = this.painter.size;
-    const middle = ({ x, y, scale }) => [x + width / scale / 2, y + height / scale / 2];
-    const [[ax, ay], [bx, by]] = [middle(from), middle(view)];
-    const step = (now) => {
-      const done = Math.min(1, Math.max(0, (now - begun) / GLIDE_MS));
-      const eased = 1 - (1 - done) ** 3;
-      const scale = from.scale * (view.scale / from.scale) ** eased;
-      this.#look(done === 1 ? view : this.#around([ax + (bx - ax) * eased, ay + (by - ay) * eased], scale));
-      if (done < 1) this.#gliding = requestAnimationFrame(step);
-    };
-    this.#gliding = requestAnimationFrame(step);
-  }
-  #gliding = 0;
 
   #showSection(section) {
     this.grid.show(section);
@@ -487,10 +464,11 @@ export class SeatMap extends HTMLElement {
     if (!section) return;
     if (this.painter.level === SECTIONS) {
       this.#showSection(section);
-      return this.#glideTo(this.#closeTo(section));
+      return this.camera.glideTo(this.camera.closeTo(section));
     }
     if (this.painter.level !== NUMBERS) {
-      return this.#glideTo(this.#around(this.painter.worldAt(...at), Math.max(this.#closeTo(section).scale, LEAST_FOR_NUMBERS)));
+      const { scale } = this.camera.closeTo(section);
+      return this.camera.glideTo(this.camera.around(this.painter.worldAt(...at), scale));
     }
     const unit = this.painter.seatAt(...at);
     if (unit !== undefined) this.#claimAround(unit, false);
@@ -523,11 +501,8 @@ export class SeatMap extends HTMLElement {
   #focused(unit) {
     this.#pointed = { ...this.#pointed, focus: unit };
     if (unit !== undefined && this.painter.level !== SECTIONS) {
-      const [wx, wy] = this.painter.placeOf(unit);
-      const { x, y, scale } = this.painter.view;
-      const { width, height } = this.painter.size;
-      const seen = wx > x + 1 && wy > y + 1 && wx < x + width / scale - 1 && wy < y + height / scale - 1;
-      if (!seen) return this.#look(this.#around([wx, wy], scale));
+      const place = this.painter.placeOf(unit);
+      if (!this.camera.sees(place)) return this.camera.look(this.camera.around(place, this.camera.view.scale));
     }
     this.#drawMarks();
   }

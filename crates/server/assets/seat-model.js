@@ -136,6 +136,22 @@ export class SeatModel {
   }
 }
 
+/** A plan as an organiser writes it, as the layout and the status that the server would give: all of it free. */
+export function asLayout({ sections }, currency = "EUR") {
+  let seats = 0;
+  const numbered = (row) => {
+    seats += row.seats;
+    return { ...row, first: seats - row.seats };
+  };
+  const placed = sections.map((section) => ({ ...section, rows: section.rows.map(numbered) }));
+  const categories = [...new Set(sections.map(({ category }) => category))].map((name) => {
+    const prices = sections.filter(({ category }) => category === name).map(({ price }) => price);
+    return { name, prices: [...new Set(prices)].sort((one, other) => one - other) };
+  });
+  const states = btoa("\0".repeat(Math.ceil(seats / 4)));
+  return [{ currency, seats, categories, sections: placed }, { version: "0.0", states }];
+}
+
 function asSection(section, index) {
   const rows = section.rows.map((row) => ({ gaps: [], ...row, section: index }));
   const seats = rows.reduce((sum, row) => sum + row.seats, 0);

@@ -99,6 +99,28 @@ export class SeatPainter {
     }
   }
 
+  /** Only these seats, each over its own small ground. For what fills no more than that, before and after. */
+  paintSeats(units) {
+    // Who went farther away meanwhile had everything painted.
+    if (this.level === SECTIONS) return;
+    const context = this.#base.getContext("2d", { alpha: false });
+    const sprites = this.#spritesNow();
+    const k = this.#scale;
+    for (const unit of units) {
+      const row = this.model.rowOf(unit);
+      const [x, y] = this.#pixel(this.placeOf(unit));
+      if (x < -k || y < -k || x > this.#base.width + k || y > this.#base.height + k) continue;
+      context.translate(x, y);
+      disc(context, k * 0.5, this.look.plate);
+      context.globalAlpha = this.dimmed(this.model.sections[row.section]) ? 0.3 : 1;
+      context.drawImage(sprites.of[this.shown(unit)], -sprites.size / 2, -sprites.size / 2);
+      this.#setType(context, row);
+      if (this.level === NUMBERS) this.#paintNumber(context, row, unit, 0, 0);
+      context.globalAlpha = 1;
+      context.setTransform(1, 0, 0, 1, 0, 0);
+    }
+  }
+
   #isVisible(box) {
     const { x, y, scale } = this.view;
     const [right, bottom] = [x + this.size.width / scale, y + this.size.height / scale];
@@ -190,22 +212,14 @@ export class SeatPainter {
 
   #paintNumbers(context, place, places) {
     const k = this.#scale;
-    context.textAlign = "center";
-    context.textBaseline = "middle";
     const { section } = place;
     section.rows.forEach((row, index) => {
-      const size = k * (row.seats > 99 ? 0.32 : 0.4);
-      context.font = `600 ${size}px ${this.look.font}`;
-      for (let seat = 1; seat <= row.seats; seat += 1) {
-        const unit = row.first + seat - 1;
+      this.#setType(context, row);
+      for (let unit = row.first; unit < row.first + row.seats; unit += 1) {
         const at = 2 * (unit - section.first);
         const x = (places[at] - this.view.x) * k;
         const y = (places[at + 1] - this.view.y) * k;
-        if (x < 0 || y < 0 || x > this.#base.width || y > this.#base.height) continue;
-        const colour = this.#numberColour(this.shown(unit));
-        if (!colour) continue;
-        context.fillStyle = colour;
-        context.fillText(seat, x, y + size * 0.06);
+        if (x >= 0 && y >= 0 && x <= this.#base.width && y <= this.#base.height) this.#paintNumber(context, row, unit, x, y);
       }
       context.fillStyle = this.look.quiet;
       const label = row.name.startsWith(section.name) ? row.name.slice(section.name.length) || row.name : row.name;
@@ -215,6 +229,20 @@ export class SeatPainter {
         context.fillText(fitted(context, label, k * 1.1), x, y);
       }
     });
+  }
+
+  #paintNumber(context, row, unit, x, y) {
+    const colour = this.#numberColour(this.shown(unit));
+    if (!colour) return;
+    context.fillStyle = colour;
+    context.fillText(unit - row.first + 1, x, y + this.#scale * 0.024);
+  }
+
+  /** The type of the numbers in a row: three digits are set smaller. */
+  #setType(context, row) {
+    context.font = `600 ${this.#scale * (row.seats > 99 ? 0.32 : 0.4)}px ${this.look.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
   }
 
   #numberColour(state) {

@@ -33,6 +33,7 @@ assets! {
     "docs.js"
     "holdfast.js"
     "icon.svg"
+    "seat-camera.js"
     "seat-claims.js"
     "seat-gestures.js"
     "seat-grid.js"
@@ -88,6 +89,18 @@ pub(crate) fn address(name: &str) -> String {
     format!("/assets/{}", ASSETS[name].hashed_name)
 }
 
+/// What other people's pages import: it has a name that stays, and is asked for anew.
+const IMPORTABLE: &str = "holdfast.js";
+
+/// The file of that name, and how long it may be kept.
+fn find(name: &str) -> Option<(&'static Asset, &'static str)> {
+    if name == IMPORTABLE {
+        return Some((&ASSETS[IMPORTABLE], "no-cache"));
+    }
+    let asset = ASSETS.values().find(|asset| asset.hashed_name == name)?;
+    Some((asset, "public, max-age=31536000, immutable"))
+}
+
 fn content_type(name: &str) -> HeaderValue {
     HeaderValue::from_static(match name.rsplit_once('.') {
         Some((_, "css")) => "text/css; charset=utf-8",
@@ -102,11 +115,11 @@ fn content_type(name: &str) -> HeaderValue {
     responses((status = 200, description = "The file.",
         content((String = "text/css"), (String = "text/javascript"), (String = "image/svg+xml")))))]
 pub(crate) async fn read(name: Option<Path<String>>) -> Result<Response, Problem> {
-    let asset = name.and_then(|Path(name)| ASSETS.values().find(|asset| asset.hashed_name == name));
-    let asset = asset.ok_or_else(|| Problem::new(Code::NotFound, "There is no such file."))?;
+    let found = name.and_then(|Path(name)| find(&name));
+    let (asset, caching) = found.ok_or_else(|| Problem::new(Code::NotFound, "There is no such file."))?;
     let headers = [
         (header::CONTENT_TYPE, content_type(&asset.hashed_name)),
-        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
+        (header::CACHE_CONTROL, HeaderValue::from_static(caching)),
     ];
     Ok((headers, asset.content.clone()).into_response())
 }

@@ -17,9 +17,8 @@ pub(super) fn all() -> [Value; 4] {
 }
 
 fn hall() -> Value {
-    let rows = |names: &[&str]| {
-        names.iter().map(|name| json!({"name": name, "seats": SEATS_A_ROW})).collect::<Value>()
-    };
+    let row = |name: &&str| json!({"name": name, "seats": SEATS_A_ROW, "gaps": [5, 15]});
+    let rows = |names: &[&str]| names.iter().map(row).collect::<Value>();
     json!({
         "id": "hall", "name": "Night at the Hall", "kind": "seats", "currency": "EUR", "hold_ttl_s": 600,
         "limit_per_holder": 6,
