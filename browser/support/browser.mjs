@@ -56,9 +56,10 @@ export function openHouse({ shop: shopOptions = {}, flags = [] } = {}) {
 }
 
 function launch(flags) {
-  // As root, in a container, Chromium has no sandbox to sit in.
+  // As root, in a container, Chromium has no sandbox to sit in, and little shared memory.
   const unconfined = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-  return chromium.launch({ executablePath: browserProgram(), args: [...unconfined, "--disable-gpu", ...flags] });
+  const args = [...unconfined, "--disable-gpu", "--disable-dev-shm-usage", ...flags];
+  return chromium.launch({ executablePath: browserProgram(), args });
 }
 
 /**

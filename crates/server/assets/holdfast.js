@@ -95,7 +95,8 @@ export class Holdfast {
       const answer = await fetch(this.#base + path, request);
       const text = await answer.text();
       if (answer.ok) return { answer: text ? JSON.parse(text) : null };
-      return { problem: problemOf(answer, text), retryAfterMs: retryAfter(answer) };
+      const problem = problemOf(answer, text);
+      return { problem, retryAfterMs: problem.retry_after_ms ?? retryAfter(answer) };
     } catch (fault) {
       if (signal?.aborted) throw fault;
       return { problem: { status: 0, title: "The server cannot be reached.", detail: String(fault.message ?? fault) } };

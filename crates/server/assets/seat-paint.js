@@ -340,6 +340,7 @@ export class SeatPainter {
       context.setTransform(1, 0, 0, 1, 0, 0);
     }
     if (this.level === SECTIONS) return;
+    if (this.level === DOTS) this.#nameSections(context);
     const mark = (unit, radius, width, colour, dash = []) => {
       const [x, y] = this.#pixel(this.placeOf(unit));
       context.setLineDash(dash.map((length) => length * this.#scale));
@@ -354,6 +355,24 @@ export class SeatPainter {
     if (focus !== undefined) {
       mark(focus, 0.54, 0.16, this.look.ground);
       mark(focus, 0.54, 0.1, this.look.ink);
+    }
+  }
+
+  /** Where seats have no names yet, their sections keep theirs. */
+  #nameSections(context) {
+    const size = 13 * this.ratio;
+    context.font = `650 ${size}px ${this.look.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    context.lineWidth = size * 0.5;
+    for (const place of this.layout.sections.filter(({ box }) => this.#isVisible(box))) {
+      const [x, y] = this.#pixel(place.middle);
+      const name = fitted(context, place.section.name, (place.box.right - place.box.left) * this.#scale);
+      context.strokeStyle = this.look.plate;
+      context.strokeText(name, x, y);
+      context.fillStyle = this.look.ink;
+      context.fillText(name, x, y);
     }
   }
 
