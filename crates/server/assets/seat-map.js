@@ -18,6 +18,7 @@ import { SeatClaims } from "./seat-claims.js";
 import { onGestures } from "./seat-gestures.js";
 import { SeatGrid, element } from "./seat-grid.js";
 import { layOut } from "./seat-layout.js";
+import { SeatLine } from "./seat-line.js";
 import { AVAILABLE, HELD, STATE_WORDS, SeatModel, asLayout } from "./seat-model.js";
 import { CLAIMING, NUMBERS, SECTIONS, SeatPainter, YOURS, readLook } from "./seat-paint.js";
 import { furnish, legend, noteOf, yourHolds } from "./seat-panel.js";
@@ -36,7 +37,6 @@ export class SeatMap extends HTMLElement {
   #pointed = {};
   #party = 1;
   #category = null;
-  #lost = null;
   /** `firstPaintMs` from the data being there to the picture being there; `deltaMs` the script time of recent deltas. */
   figures = { firstPaintMs: null, deltaMs: [] };
 
@@ -149,41 +149,15 @@ export class SeatMap extends HTMLElement {
   // ── Following the sale ───────────────────────────────────────────────────────────────────────────────────────────
 
   #follow() {
-    const { signal } = this.#leave;
-    // A page that nobody looks at needs no line to the server; coming back, it goes on where it was.
-    const begin = () => {
-      const following = this.#line && !this.#line.signal.aborted;
-      if (document.hidden || signal.aborted || following || this.#restarting) return;
-      const line = new AbortController();
-      this.#line = line;
-      const end = () => document.hidden && line.abort();
-      document.addEventListener("visibilitychange", end);
-      signal.addEventListener("abort", () => line.abort(), { once: true });
-      const done = this.#client.followMap(this.model.offer, this.model.version, {
-        signal: line.signal,
-        onOpen: () => this.#online(),
-        onLost: () => this.#offline(),
-        onEvent: ({ event, data }) => this.#hear(event, JSON.parse(data), line),
-      });
-      done.then(() => document.removeEventListener("visibilitychange", end));
-    };
-    document.addEventListener("visibilitychange", begin, { signal });
-    this.#begin = begin;
-    begin();
-  }
-  #begin = null;
-  #line = null;
-  #restarting = false;
-
-  #online() {
-    clearTimeout(this.#lost);
-    this.#lost = null;
-    this.#setState("live");
-  }
-
-  /** A blink of the line is not worth a word. */
-  #offline() {
-    this.#lost ??= setTimeout(() => this.#setState("stale"), 1_000);
+    this.line = new SeatLine({
+      client: this.#client,
+      model: this.model,
+      signal: this.#leave.signal,
+      onDelta: (changed, begun) => this.#hear(changed, begun),
+      onReset: () => this.#startAgain(),
+      onState: (state) => this.#setState(state),
+      onFail: (fault) => this.#fail(fault),
+    });
   }
 
   #setState(state) {
@@ -194,11 +168,8 @@ export class SeatMap extends HTMLElement {
     if (state === "stale" || wasStale) this.#say(this.parts.line.textContent);
   }
 
-  #hear(event, data, line) {
-    const begun = performance.now();
-    const changed = event === "reset" ? null : this.model.apply(data);
-    if (changed === null) return this.#startAgain(line);
-    this.claims.follow(changed, (unit) => this.model.states[unit] === HELD, this.model.version);
+  #hear(changed, begun) {
+    this.#followHolds(changed);
     this.#changed(changed, true);
     // Who waits on a seat hears what becomes of it; of one's own claims the answer tells.
     const { focused } = this.grid;
@@ -207,35 +178,16 @@ export class SeatMap extends HTMLElement {
     this.#spent(performance.now() - begun, true);
   }
 
-  /** What is here cannot be brought forward: take a new snapshot, and follow from that. */
-  async #startAgain(line) {
-    line.abort();
-    this.#restarting = true;
-    const status = await this.#snapshot();
-    this.#restarting = false;
-    if (!status) return;
-    this.model.reset(status);
-    const all = Array.from(this.claims.holds.values(), (hold) => hold.units).flat();
-    this.claims.follow(all, (unit) => this.model.states[unit] === HELD, this.model.version);
+  #startAgain() {
+    this.#followHolds(Array.from(this.claims.holds.values(), (hold) => hold.units).flat());
     this.painter.paint();
     this.grid.updateAll();
     this.#refreshFigures();
     this.dataset.version = this.model.version;
-    this.#begin();
   }
 
-  /** A snapshot, however long it takes; none when nobody looks any more, or the server says that there is none. */
-  async #snapshot() {
-    const { signal } = this.#leave;
-    while (!signal.aborted) {
-      try {
-        return await this.#client.mapStatus(this.model.offer, { signal });
-      } catch (fault) {
-        const passes = fault instanceof Refusal && (fault.status === 0 || fault.status === 429 || fault.status >= 500);
-        if (!passes) return this.#fail(fault);
-        this.#offline();
-      }
-    }
+  #followHolds(units) {
+    this.claims.follow(units, (unit) => this.model.states[unit] === HELD, this.model.version);
   }
 
   /**

@@ -38,6 +38,7 @@ assets! {
     "seat-gestures.js"
     "seat-grid.js"
     "seat-layout.js"
+    "seat-line.js"
     "seat-map.css"
     "seat-map.js"
     "seat-model.js"
