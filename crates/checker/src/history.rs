@@ -224,6 +224,26 @@ impl History {
         history.check().map(|()| history)
     }
 
+    /// The same on a scale that begins with the first question, which is easier to read.
+    #[must_use]
+    pub fn from_its_beginning(mut self) -> Self {
+        let zero = self.operations.iter().map(|operation| operation.start).min().unwrap_or(0);
+        for operation in &mut self.operations {
+            operation.start -= zero;
+            operation.end -= zero;
+            if let Outcome::Ok(Answer::Held { expires_at, .. } | Answer::Extended { expires_at }) =
+                &mut operation.outcome
+            {
+                *expires_at -= zero;
+            }
+        }
+        if let Some(ending) = &mut self.ending {
+            ending.at -= zero;
+            ending.holds.iter_mut().for_each(|kept| kept.expires_at -= zero);
+        }
+        self
+    }
+
     /// What the checker relies on, of a history that came from outside.
     fn check(&self) -> Result<(), Malformed> {
         let known = |claims: &[Claim]| claims.iter().all(|claim| (claim.unit as usize) < self.units.len());
