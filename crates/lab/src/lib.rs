@@ -1,9 +1,37 @@
 //! The lab: every way of not selling a thing twice, side by side, with what was seen of each.
 //!
 //! ```text
-//! scenarios ─► strategies, mistakes ─► histories ─► holdfast-checker ─► report: JSON, HTML, SVG
+//! seed ─► schedule ─► buyers ─► shop: a strategy of the engine, or a mistake ─► history ─► holdfast-checker
+//!                       │                                                                      │
+//!                       └─ figures, lanes ──────────────► report: JSON, HTML, SVG ◄────────────┘
 //! ```
-//! Verdicts are the checker's, read from recorded histories. The [`report`] draws what it is given and judges
-//! nothing. Called by the binary; the server does not know this crate.
+//! A [`schedule`] is what buyers will ask, made of dice. A [`shop`] answers them: the engine's own pipeline, gate and
+//! ledger ([`house`]), or one of the ways in which real shops went wrong ([`mistakes`]). Whatever was asked and answered
+//! is a history, and the verdict on it is the checker's: nothing here counts its own wins. The [`report`] draws what it
+//! is given and judges nothing. Called by the binary; the server does not know this crate.
 
+mod crowd;
+mod dice;
+mod faults;
+mod figures;
+mod house;
+mod lanes;
+mod meters;
+mod mistakes;
 pub mod report;
+mod row;
+mod run;
+mod scenario;
+mod schedule;
+pub mod scratch;
+mod servers;
+mod shop;
+mod told;
+mod trips;
+mod watch;
+
+pub use dice::Dice;
+pub use meters::cpu_time;
+pub use run::{LabError, Options, Progress, run};
+pub use scenario::Scenario;
+pub use told::{reason, version};

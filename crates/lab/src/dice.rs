@@ -1,0 +1,22 @@
+//! Reproducible numbers (splitmix64): one seed, one schedule.
+
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound
+    }
+}

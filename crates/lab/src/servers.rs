@@ -1,0 +1,174 @@
+//! The PostgreSQL and Redis that strategies run on: those that were named, or private ones. What is not there is said,
+//! and whatever needs it is left out.
+
+use std::{path::PathBuf, sync::Arc};
+
+use holdfast_engine::strategy::{GateNeed, Strategy};
+use holdfast_rigs::{Postgres, Redis, missing};
+
+use crate::{run::Options, scratch::Databases, shop::ShopError};
+
+/// How many nodes a strategy on PostgreSQL has: what holds on one node only is no strategy.
+const NODES: usize = 2;
+/// Independent servers for `redlock`.
+const APART: usize = 3;
+
+#[derive(Debug)]
+pub(crate) struct Servers {
+    pub postgres: Result<PostgresServer, String>,
+    pub redis: Result<RedisServers, String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PostgresServer {
+    /// Ours to hurt; absent when the server was named.
+    pub rig: Option<Arc<Postgres>>,
+    pub databases: Databases,
+    pub version: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct RedisServers {
+    /// Ours to hurt; empty when the servers were named.
+    pub rigs: Arc<Vec<Redis>>,
+    addresses: Vec<String>,
+    pub version: String,
+}
+
+impl Servers {
+    /// Finds or starts both. A server that was named and cannot be used is a fault; one that cannot be started is only
+    /// missing.
+    pub(crate) async fn find(options: &Options) -> Result<Self, ShopError> {
+        let postgres = match &options.ledger {
+            Some(url) => Ok(PostgresServer::named(url).await?),
+            None => PostgresServer::private().await,
+        };
+        let redis = match &options.gate {
+            Some(addresses) => Ok(RedisServers::named(addresses).await?),
+            None => RedisServers::private().await,
+        };
+        Ok(Self { postgres, redis })
+    }
+
+    /// Why a strategy cannot run here.
+    pub(crate) fn lack(&self, strategy: Strategy) -> Option<String> {
+        strategy.claiming()?;
+        if let Err(why) = &self.postgres {
+            return Some(why.clone());
+        }
+        let GateNeed::Must(_) = strategy.gate() else { return None };
+        match &self.redis {
+            Err(why) => Some(why.clone()),
+            Ok(redis) if strategy == Strategy::Redlock && redis.addresses.len() < APART => Some(format!(
+                "redlock needs {APART} independent Redis servers; name them with commas in --gate"
+            )),
+            Ok(_) => None,
+        }
+    }
+
+    /// What `--gate` would say for a strategy.
+    pub(crate) fn gate(&self, strategy: Strategy) -> Option<String> {
+        let redis = self.redis.as_ref().ok()?;
+        match strategy.gate() {
+            GateNeed::Must("redlock") => Some(redis.addresses.join(",")),
+            GateNeed::Must(_) => redis.addresses.first().cloned(),
+            _ => None,
+        }
+    }
+
+    /// A fresh database, as many times as there are nodes.
+    pub(crate) async fn books(&mut self) -> Result<Vec<String>, ShopError> {
+        let server = self.postgres.as_mut().map_err(|why| ShopError(why.clone()))?;
+        let url = server.databases.fresh().await.map_err(ShopError::of)?;
+        Ok(vec![url; NODES])
+    }
+
+    /// Where the processes of these servers stand, if all of them are ours.
+    pub(crate) fn own_folders(&self) -> Option<Vec<PathBuf>> {
+        let mut folders = Vec::new();
+        if let Ok(server) = &self.postgres {
+            folders.push(server.rig.as_ref()?.folder().to_owned());
+        }
+        if let Ok(redis) = &self.redis {
+            let rigs = redis.rigs.iter().map(|rig| rig.folder().to_owned());
+            folders.extend(rigs);
+            if redis.rigs.is_empty() {
+                return None;
+            }
+        }
+        Some(folders)
+    }
+
+    pub(crate) async fn leave(&mut self) {
+        if let Ok(server) = &mut self.postgres {
+            server.databases.drop_all().await;
+        }
+    }
+}
+
+impl PostgresServer {
+    async fn named(url: &str) -> Result<Self, ShopError> {
+        Self::at(url, None)
+            .await
+            .map_err(|fault| ShopError(format!("the PostgreSQL of --ledger cannot be used: {fault}")))
+    }
+
+    async fn private() -> Result<Self, String> {
+        let lacking = missing(holdfast_rigs::Program::POSTGRES);
+        if let Some(program) = lacking.first() {
+            return Err(program.to_string());
+        }
+        let started = tokio::task::spawn_blocking(Postgres::start).await;
+        let rig = started.map_err(|fault| fault.to_string())?.map_err(|fault| fault.to_string())?;
+        let url = rig.url();
+        Self::at(&url, Some(Arc::new(rig))).await.map_err(|fault| fault.to_string())
+    }
+
+    async fn at(url: &str, rig: Option<Arc<Postgres>>) -> Result<Self, tokio_postgres::Error> {
+        let databases = Databases::on(url).await?;
+        let row = databases.server().query_one("SHOW server_version", &[]).await?;
+        Ok(Self { rig, databases, version: row.get(0) })
+    }
+}
+
+impl RedisServers {
+    async fn named(addresses: &str) -> Result<Self, ShopError> {
+        let unusable =
+            |fault: redis::RedisError| ShopError(format!("the Redis of --gate cannot be used: {fault}"));
+        // Sentinels share one address; everything else stands apart by commas.
+        let addresses: Vec<String> = match addresses.starts_with("redis+sentinel://") {
+            true => vec![addresses.to_owned()],
+            false => addresses.split(',').map(str::to_owned).collect(),
+        };
+        let version = match addresses[0].starts_with("redis+sentinel://") {
+            true => "behind Sentinels".to_owned(),
+            false => version(&addresses[0]).await.map_err(unusable)?,
+        };
+        Ok(Self { rigs: Arc::default(), addresses, version })
+    }
+
+    async fn private() -> Result<Self, String> {
+        let lacking = missing(holdfast_rigs::Program::REDIS);
+        if let Some(program) = lacking.first() {
+            return Err(program.to_string());
+        }
+        let start = || (0..APART).map(|_| Redis::start()).collect::<Result<Vec<_>, _>>();
+        let started = tokio::task::spawn_blocking(start).await;
+        let rigs = started.map_err(|fault| fault.to_string())?.map_err(|fault| fault.to_string())?;
+        let addresses: Vec<String> = rigs.iter().map(Redis::url).collect();
+        let version = version(&addresses[0]).await.map_err(|fault| fault.to_string())?;
+        Ok(Self { rigs: Arc::new(rigs), addresses, version })
+    }
+
+    /// The server that single-server strategies and the mistakes use, where it can be spoken to directly.
+    pub(crate) fn first(&self) -> Option<&str> {
+        self.addresses.first().map(String::as_str).filter(|address| !address.contains("sentinel"))
+    }
+}
+
+async fn version(address: &str) -> redis::RedisResult<String> {
+    let mut connection = redis::Client::open(address)?.get_multiplexed_async_connection().await?;
+    let info: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await?;
+    let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
+    Ok(version.unwrap_or("unknown").trim().to_owned())
+}
