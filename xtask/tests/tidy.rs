@@ -52,10 +52,14 @@ fn dependencies_point_one_way() {
         ("lab", &["holdfast-checker", "holdfast-domain", "holdfast-engine", "holdfast-rigs"]),
         ("rigs", &[]),
         ("stripe-simulator", &[]),
-        ("conformance", &["holdfast-domain", "holdfast-engine", "holdfast-checker", "holdfast-rigs"]),
+        (
+            "conformance",
+            &["holdfast-checker", "holdfast-domain", "holdfast-engine", "holdfast-lab", "holdfast-rigs"],
+        ),
         (
             "holdfast",
             &[
+                "holdfast-checker",
                 "holdfast-domain",
                 "holdfast-engine",
                 "holdfast-lab",

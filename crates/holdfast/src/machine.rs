@@ -12,6 +12,8 @@ use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 
+pub use holdfast_lab::cpu_time;
+
 use crate::load::stopwatch;
 
 /// Every connection is an open file, and the usual soft limit of 1,024 is there for programs older than that:
@@ -108,17 +110,6 @@ pub fn resident(pid: u32) -> io::Result<u64> {
         line.and_then(|line| line.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
     kib.map(|kib| kib * 1024)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no VmRSS in its status"))
-}
-
-/// The processor time that a process has used, in all its threads that still live. Zero where it cannot be read:
-/// it only ever explains a figure.
-pub fn cpu_time(pid: u32) -> Duration {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let used_ns = |task: fs::DirEntry| {
-        let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        schedstat.split(' ').next()?.parse::<u64>().ok()
-    };
-    Duration::from_nanos(tasks.filter_map(used_ns).sum())
 }
 
 #[cfg(test)]

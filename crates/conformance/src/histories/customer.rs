@@ -5,31 +5,10 @@ use std::sync::Arc;
 use holdfast_checker::history::UnitRef;
 use holdfast_domain::{Actor, BookingId, Command, HoldId, HolderId};
 use holdfast_engine::ledger::{IdempotencyKey, LedgerError, Outcome, Reply};
+pub use holdfast_lab::Dice;
 
 use super::Stage;
 use crate::subject::Asked;
-
-/// Reproducible numbers (splitmix64).
-#[derive(Debug, Clone)]
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn from_seed(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.roll() % bound
-    }
-}
 
 /// What a customer does next.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use holdfast_checker::{
     Call, History, Operation, Outcome,
     history::{Answer, Ending, Kept, KeptBooking, KeptHold, KeptState, Micros, Reason, UnitRef},
 };
-use holdfast_domain::{BookingId, Command, HoldId, HoldState, HolderId, InTheWay, Refusal};
+use holdfast_domain::{BookingId, Command, HoldId, HoldState, HolderId};
 use holdfast_engine::ledger::{
     Answer as Words, BookingView, HoldView, LedgerError, Outcome as Came, Render, Reply,
 };
@@ -98,7 +98,7 @@ impl Recorder {
             None => self.refused(reply),
         };
         let During { start, end } = during;
-        let version = came.and_then(version);
+        let version = came.and_then(holdfast_lab::version);
         inner.operations.push(Operation { process, start, end, call, outcome, version });
     }
 
@@ -118,34 +118,10 @@ impl Recorder {
     }
 
     fn refused(&self, reply: &Result<Reply, LedgerError>) -> Outcome {
-        let other = |code: &str| Outcome::Fail(Reason::Other(code.to_owned()));
-        match reply {
-            Ok(Reply::Refused(refusal)) => Outcome::Fail(match refusal {
-                Refusal::UnitTaken(conflict) => self.taken(&conflict.conflicts, refusal),
-                Refusal::SoldOut { conflicts, .. } => self.taken(conflicts, refusal),
-                Refusal::HoldExpired => Reason::Expired,
-                Refusal::HoldReleased => Reason::Released,
-                Refusal::AlreadyBooked { .. } => Reason::AlreadyBooked,
-                Refusal::UnknownHold => Reason::UnknownHold,
-                refusal => Reason::Other(refusal.code().to_owned()),
-            }),
-            Err(LedgerError::OutcomeUnknown(_)) | Ok(Reply::Replayed(_) | Reply::Done(_)) => Outcome::Unknown,
-            Ok(Reply::Open { .. }) => other("idempotency_in_flight"),
-            Ok(Reply::KeyReused) => other("idempotency_key_reused"),
-            Err(LedgerError::Overloaded) => other("overloaded"),
-            Err(LedgerError::Unavailable(_)) => other("unavailable"),
-            Err(LedgerError::Invalid(_)) => other("invalid_request"),
-        }
-    }
-
-    /// Best-available that found nothing names no unit, and so says nothing about any.
-    fn taken(&self, conflicts: &[InTheWay], refusal: &Refusal) -> Reason {
-        let unit = |at: &InTheWay| {
+        holdfast_lab::reason(reply, |at| {
             let unit = self.stage.offer(&at.offer).find(&at.unit)?;
             self.stage.number(&at.offer, unit)
-        };
-        let units: Vec<_> = conflicts.iter().filter_map(unit).collect();
-        if units.is_empty() { Reason::Other(refusal.code().to_owned()) } else { Reason::Taken(units) }
+        })
     }
 
     /// How many confirms were answered with a booking so far.
@@ -244,14 +220,5 @@ impl Inner {
             Came::Cancelled(_) => Answer::Cancelled,
             _ => return Outcome::Unknown,
         })
-    }
-}
-
-fn version(came: &Came) -> Option<u64> {
-    match came {
-        Came::Held { hold, .. } => Some(hold.hold.version.0),
-        Came::Extended(view) | Came::Released(view) => Some(view.hold.version.0),
-        Came::Confirmed(view) | Came::Cancelled(view) => Some(view.booking.version.0),
-        _ => None,
     }
 }
