@@ -16,6 +16,7 @@ mod hint;
 mod http;
 mod import;
 mod keys;
+mod lab;
 mod load;
 mod machine;
 mod migrate;
@@ -54,6 +55,7 @@ enum Command {
     Serve(serve::ServeArgs),
     Race(race::RaceArgs),
     Verify(verify::VerifyArgs),
+    Lab(lab::LabArgs),
     Bench(bench::BenchArgs),
     Keys(keys::KeysArgs),
     Migrate(migrate::MigrateArgs),
@@ -73,6 +75,7 @@ impl Command {
             Self::Serve(args) => serve::run(args),
             Self::Race(args) => race::run(args),
             Self::Verify(args) => verify::run(args),
+            Self::Lab(args) => lab::run(args),
             Self::Bench(args) => bench::run(args),
             Self::Keys(args) => keys::run(args),
             Self::Migrate(args) => migrate::run(args),
@@ -91,6 +94,7 @@ impl Command {
         match self {
             Self::Race(args) => args.json,
             Self::Verify(args) => args.json,
+            Self::Lab(args) => args.wants_json(),
             Self::Keys(args) => args.wants_json(),
             Self::Migrate(args) => args.json,
             Self::Payments(args) => args.wants_json(),

@@ -5,6 +5,7 @@ const COMMANDS: &[&str] = &[
     "serve",
     "race",
     "verify",
+    "lab",
     "bench",
     "keys",
     "migrate",

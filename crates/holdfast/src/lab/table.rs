@@ -1,0 +1,181 @@
+//! A run of the lab as tables for a terminal: one a scenario, then how it happened, then what did not run.
+
+use std::collections::BTreeMap;
+
+use comfy_table::Cell;
+use holdfast_lab::report::model::{Kind, Load, Report, Run, Verdict};
+
+use crate::term::{Term, latency, number, thousands};
+
+pub fn show(report: &Report) {
+    let term = Term::stdout();
+    headline(report, &term);
+    for scenario in scenarios(report) {
+        let runs: Vec<&Run> = report.runs.iter().filter(|run| run.scenario == scenario).collect();
+        println!("  {}  {}", term.bold(scenario), term.dim(about(scenario)));
+        println!("{}\n", rows(&runs, &term));
+    }
+    faults(report, &term);
+    how_it_happened(report, &term);
+    skipped(report, &term);
+    verdict(report, &term);
+}
+
+fn headline(report: &Report, term: &Term) {
+    let server = |name: &str, version: &Option<String>| {
+        version.as_ref().map_or(format!("no {name}"), |version| format!("{name} {version}"))
+    };
+    let on = format!(
+        "{} cores · {} · {}",
+        report.machine.cores,
+        server("PostgreSQL", &report.servers.postgres),
+        server("Redis", &report.servers.redis)
+    );
+    println!("\n  {} seed {} · {on}\n", term.bold("holdfast lab"), report.seed);
+}
+
+/// In the order they ran. What broke on purpose has a table of its own.
+fn scenarios(report: &Report) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for run in report.runs.iter().filter(|run| !run.scenario.starts_with("fault_")) {
+        if !names.contains(&run.scenario.as_str()) {
+            names.push(&run.scenario);
+        }
+    }
+    names
+}
+
+fn about(scenario: &str) -> &'static str {
+    match scenario {
+        "one_seat" => "everybody wants the same seat at the same moment",
+        "uncontended" => "a seat for everybody",
+        "hot_stock" => "twice as many purchases as there is stock",
+        "multi_seat" => "two or three seats at once, in opposing orders",
+        "hold_think_pay" => "some pay in time, some leave, some come too late",
+        "retry_storm" => "the same request five times at once, with one key",
+        "open_uncontended" => "requests come at a rate, whether answered or not",
+        _ => "arranged so that the mistake matters",
+    }
+}
+
+fn rows(runs: &[&Run], term: &Term) -> comfy_table::Table {
+    let mut table = term.table(&[
+        "strategy",
+        "buyers",
+        "asked",
+        "won",
+        "refused",
+        "no answer",
+        "books/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "trips",
+        "fsyncs",
+        "seen",
+    ]);
+    for run in runs {
+        let per_booking = |figure: Option<f64>| figure.map_or("–".into(), |figure| format!("{figure:.1}"));
+        let ms = |ms: f64| latency((ms * 1000.0) as u64);
+        let buyers = match (run.load, run.rate_per_s) {
+            (Load::Open, Some(rate)) => format!("{rate:.0}/s"),
+            _ => thousands(run.buyers.into()),
+        };
+        table.add_row(vec![
+            Cell::new(&run.strategy),
+            number(buyers),
+            number(thousands(run.attempts)),
+            number(thousands(run.won)),
+            number(thousands(run.refused)),
+            number(thousands(run.unknown)),
+            number(format!("{:.0}", run.goodput_per_s)),
+            number(ms(run.p50_ms)),
+            number(ms(run.p99_ms)),
+            number(ms(run.p999_ms)),
+            number(per_booking(run.round_trips_per_booking)),
+            number(per_booking(run.fsyncs_per_booking)),
+            Cell::new(seen(run, term)),
+        ]);
+    }
+    table
+}
+
+/// What was seen, in a few words. What is meant to break and did not is never called safe.
+fn seen(run: &Run, term: &Term) -> String {
+    match (run.verdict, run.kind) {
+        (Verdict::Valid, Kind::Strategy) => term.good("✓ held"),
+        (Verdict::Valid, _) => match &run.saved_by {
+            Some(by) => term.warn(format!("saved by {}", by.split(',').next().unwrap_or(by))),
+            None => "none seen".to_owned(),
+        },
+        (Verdict::Unknown, _) => term.warn("? proves nothing"),
+        (Verdict::Invalid, _) => {
+            let name = run.counterexample.first().and_then(|line| line.split_once(':'));
+            term.bad(format!("✗ {}", name.map_or("broken", |(name, _)| name)))
+        }
+    }
+}
+
+fn faults(report: &Report, term: &Term) {
+    if report.faults.is_empty() {
+        return;
+    }
+    println!("  {}  {}", term.bold("faults"), term.dim("in the middle of a sale"));
+    let mut table = term.table(&["strategy", "fault", "won", "refused", "failed", "seen"]);
+    for fault in &report.faults {
+        let sum =
+            |of: fn(&holdfast_lab::report::model::Bin) -> u64| thousands(fault.bins.iter().map(of).sum());
+        let seen = match fault.verdict {
+            Verdict::Valid => term.good("✓ held"),
+            Verdict::Unknown => term.warn("? proves nothing"),
+            Verdict::Invalid => term.bad("✗ broken"),
+        };
+        table.add_row(vec![
+            Cell::new(&fault.strategy),
+            Cell::new(&fault.fault),
+            number(sum(|bin| bin.won)),
+            number(sum(|bin| bin.refused)),
+            number(sum(|bin| bin.failed)),
+            Cell::new(seen),
+        ]);
+    }
+    println!("{table}\n");
+}
+
+/// The fewest operations that show it, of naive and of whatever should have held.
+fn how_it_happened(report: &Report, term: &Term) {
+    let broke = |run: &&Run| run.verdict == Verdict::Invalid;
+    let naive = report.runs.iter().filter(broke).find(|run| run.kind == Kind::Naive);
+    let strategies = report.runs.iter().filter(broke).filter(|run| run.kind == Kind::Strategy);
+    for run in naive.into_iter().chain(strategies) {
+        println!("  {} {} with {} buyers", term.bold(&run.strategy), run.scenario, run.buyers);
+        run.counterexample.iter().for_each(|line| println!("    {line}"));
+        println!();
+    }
+}
+
+/// One line a reason.
+fn skipped(report: &Report, term: &Term) {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for skipped in &report.skipped {
+        let names = by_reason.entry(&skipped.why).or_default();
+        if !names.contains(&skipped.strategy.as_str()) {
+            names.push(&skipped.strategy);
+        }
+    }
+    for (why, names) in by_reason {
+        println!("  {} {}: {why}", term.warn("not run:"), names.join(", "));
+    }
+}
+
+fn verdict(report: &Report, term: &Term) {
+    let strategies = report.runs.iter().filter(|run| run.kind == Kind::Strategy);
+    let broken = strategies.clone().filter(|run| run.verdict == Verdict::Invalid).count();
+    let (ran, meant_to) = (strategies.count(), report.runs.iter().filter(|run| run.kind != Kind::Strategy));
+    let showed = meant_to.filter(|run| run.verdict == Verdict::Invalid).count();
+    match broken {
+        0 => println!("  {} in {ran} runs", term.good("✓ every strategy of the server held")),
+        _ => println!("  {}", term.bad(format!("✗ {broken} of {ran} runs of the server's strategies broke"))),
+    }
+    println!("  {}\n", term.dim(format!("{showed} runs of naive and the mistakes showed their failure")));
+}
