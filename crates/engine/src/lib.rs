@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! http ─► admission ─► gate ─► ledger ─► journal ─► outbox: live map
-//!         bounded      fast    durable   audit,
-//!         in-flight    no      yes       hash chain
+//!         how often,   fast    durable   audit,
+//!         whose turn   no      yes       hash chain
 //! ```
 //! [`pipeline`] shows the whole walk in one function. The [`gate`] may only refuse; the [`ledger`] alone
 //! says yes. Knows nothing of HTTP.
 
+pub mod admission;
 pub mod clock;
 pub mod gate;
 pub mod ledger;

@@ -14,6 +14,10 @@ use holdfast_domain::{Actor, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
+    admission::{
+        Visitor,
+        hoarding::{Hoarding, Reserved},
+    },
     gate::{Gate, Open, Quota, Verdict},
     ledger::{Health, IdempotencyKey, Ledger, LedgerError, Reply, Request, Wording},
 };
@@ -36,7 +40,7 @@ impl Default for Limits {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SubmitError {
     /// 429: it is you.
-    #[error("this holder asks too often")]
+    #[error("this caller asks for too much")]
     TooMany(Quota),
     /// 503: it is us.
     #[error(transparent)]
@@ -57,6 +61,8 @@ const REPORTS_AT_ONCE: usize = 256;
 
 #[derive(Debug, Clone)]
 struct Stages {
+    /// `None`: nobody is kept from holding without buying.
+    hoarding: Option<Arc<Hoarding>>,
     gate: Arc<dyn Gate>,
     ledger: Arc<dyn Ledger>,
 }
@@ -65,12 +71,18 @@ impl Pipeline {
     pub fn new(ledger: Arc<dyn Ledger>, limits: Limits) -> Self {
         let admission = Arc::new(Semaphore::new(limits.max_in_flight));
         let reporting = Arc::new(Semaphore::new(REPORTS_AT_ONCE));
-        Self { stages: Stages { gate: Arc::new(Open), ledger }, admission, reporting, limits }
+        Self { stages: Stages { hoarding: None, gate: Arc::new(Open), ledger }, admission, reporting, limits }
     }
 
     #[must_use]
     pub fn with_gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.stages.gate = gate;
+        self
+    }
+
+    #[must_use]
+    pub fn with_hoarding(mut self, hoarding: Arc<Hoarding>) -> Self {
+        self.stages.hoarding = Some(hoarding);
         self
     }
 
@@ -92,10 +104,26 @@ impl Pipeline {
         key: Option<IdempotencyKey>,
         wording: Option<Wording>,
     ) -> Result<Reply, SubmitError> {
+        let request = Request { command, actor, key, wording, deadline: self.deadline() };
+        self.admit(request, None).await
+    }
+
+    /// The same for somebody without a key, of whom it is counted how much they hold and do not buy.
+    pub async fn submit_for(
+        &self,
+        command: Command,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        visitor: Option<Visitor>,
+    ) -> Result<Reply, SubmitError> {
+        let request = Request { command, actor, key, wording: None, deadline: self.deadline() };
+        self.admit(request, visitor).await
+    }
+
+    async fn admit(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
         let busy = |_| LedgerError::Overloaded;
         let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
-        let request = Request { command, actor, key, wording, deadline: self.deadline() };
-        self.admitted(request, admitted).await
+        self.admitted(request, visitor, admitted).await
     }
 
     /// What was learned of a payment, with words of its own for the key. Money has moved, or may have: it is not
@@ -109,17 +137,22 @@ impl Pipeline {
         let closed = |_| LedgerError::Overloaded;
         let admitted = Arc::clone(&self.reporting).acquire_owned().await.map_err(closed)?;
         let request = Request { command, actor: Actor::System, key, wording, deadline: self.deadline() };
-        self.admitted(request, admitted).await
+        self.admitted(request, None, admitted).await
     }
 
-    async fn admitted(&self, request: Request, admitted: OwnedSemaphorePermit) -> Result<Reply, SubmitError> {
+    async fn admitted(
+        &self,
+        request: Request,
+        visitor: Option<Visitor>,
+        admitted: OwnedSemaphorePermit,
+    ) -> Result<Reply, SubmitError> {
         if !self.stages.gate.must_hear() {
-            return self.stages.walk(request).await;
+            return self.stages.walk(request, visitor).await;
         }
         // Whoever asked may hang up at any time; what was committed must reach the gate all the same.
         let stages = self.stages.clone();
         let walk = tokio::spawn(async move {
-            let answer = stages.walk(request).await;
+            let answer = stages.walk(request, visitor).await;
             drop(admitted);
             answer
         });
@@ -149,7 +182,14 @@ impl Pipeline {
 }
 
 impl Stages {
-    async fn walk(&self, request: Request) -> Result<Reply, SubmitError> {
+    async fn walk(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
+        let reserved = self.reserve(&request, visitor).await.map_err(SubmitError::TooMany)?;
+        let said = self.ask(request).await;
+        self.settle(reserved, &said).await;
+        said
+    }
+
+    async fn ask(&self, request: Request) -> Result<Reply, SubmitError> {
         let pass = match self.gate.ask(&request).await {
             Verdict::Pass(pass) => pass,
             Verdict::Refuse(refusal) => return Ok(Reply::Refused(refusal)),
@@ -159,5 +199,20 @@ impl Stages {
         let said = self.ledger.execute(request).await;
         self.gate.settle(pass, &said).await;
         Ok(said?)
+    }
+
+    /// What a visitor would hold without having bought it.
+    async fn reserve(&self, request: &Request, visitor: Option<Visitor>) -> Result<Option<Reserved>, Quota> {
+        let (Some(hoarding), Some(visitor)) = (&self.hoarding, visitor) else { return Ok(None) };
+        let Command::PlaceHold { hold, asks, .. } = &request.command else { return Ok(None) };
+        hoarding.reserve(*hold, asks, request.key.as_ref(), &visitor).await.map(Some)
+    }
+
+    async fn settle(&self, reserved: Option<Reserved>, said: &Result<Reply, SubmitError>) {
+        let Some(hoarding) = &self.hoarding else { return };
+        match reserved {
+            Some(reserved) => hoarding.settle(reserved, said).await,
+            None => hoarding.heard(said).await,
+        }
     }
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use holdfast_engine::{
+    admission::{RateLimiter, hoarding::Hoarding},
     clock::{Clock, SystemClock},
     gate::{Gate, redis},
     ledger::{
@@ -70,11 +71,7 @@ impl Opened {
         let (Self::Postgres(books), Some(gate)) = (self, &settings.gate) else { return Ok(None) };
         let parts = redis::Parts { ledger: books.clone(), books: books.clone(), clock: Arc::clone(clock) };
         let opened = redis::open(gate.strategy, &gate.addresses, gate.settings.clone(), parts);
-        opened.map(Some).map_err(|fault| {
-            let what = format!("the gate {gate} cannot be used");
-            Failure::usage(what, "correct --gate or HOLDFAST_GATE, or choose another --strategy")
-                .because(fault)
-        })
+        opened.map(Some).map_err(|fault| unusable_gate(settings, fault))
     }
 }
 
@@ -106,7 +103,11 @@ impl Node {
     fn around(opened: Opened, settings: &Settings, secret: [u8; 32]) -> Result<Self, Failure> {
         let clock = opened.clock();
         let ledger = opened.ledger();
+        let redis = settings.shared_redis(&clock).map_err(|fault| unusable_gate(settings, fault))?;
+        let limiter = Arc::new(RateLimiter::new(redis.clone(), settings.admission.remembered));
+        let hoarding = Hoarding::new(settings.admission.hoarding.clone(), Arc::clone(&clock), redis);
         let pipeline = Pipeline::new(Arc::clone(&ledger), settings.pipeline.clone());
+        let pipeline = pipeline.with_hoarding(Arc::new(hoarding));
         let pipeline = Arc::new(match opened.gate(settings, &clock)? {
             Some(gate) => pipeline.with_gate(gate),
             None => pipeline,
@@ -115,7 +116,7 @@ impl Node {
         let payments =
             settings.payments.as_ref().map(|payments| desk(payments, &pipeline, &clock)).transpose()?;
         let settings = settings.for_server(secret);
-        let parts = Parts { pipeline, live_map, clock: clock.clone(), payments, settings };
+        let parts = Parts { pipeline, live_map, clock: clock.clone(), limiter, payments, settings };
         Ok(Self { opened, clock, parts })
     }
 
@@ -141,6 +142,12 @@ impl Node {
             Opened::Postgres(ledger) => drop(ledger),
         }
     }
+}
+
+fn unusable_gate(settings: &Settings, fault: redis::OpenError) -> Failure {
+    let gate = settings.gate.as_ref().map(ToString::to_string).unwrap_or_default();
+    let what = format!("the gate {gate} cannot be used");
+    Failure::usage(what, "correct --gate or HOLDFAST_GATE, or choose another --strategy").because(fault)
 }
 
 /// Where payments are taken, looked after and heard of.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use holdfast_engine::{
+    admission::RateLimiter,
     clock::{Clock, SystemClock},
     ledger::{
         Ledger,
@@ -28,6 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let books = embedded::Settings::new(storage, Arc::clone(&clock), Arc::new(render));
     let ledger: Arc<dyn Ledger> = Arc::new(EmbeddedLedger::open(books)?);
     let parts = Parts {
+        limiter: Arc::new(RateLimiter::new(None, 10_000)),
         payments: None,
         pipeline: Arc::new(Pipeline::new(Arc::clone(&ledger), pipeline::Limits::default())),
         live_map: LiveMap::new(ledger, live_map::Settings::default()),

@@ -8,6 +8,7 @@ use axum::{
 };
 use holdfast_domain::{Actor, Command};
 use holdfast_engine::{
+    admission::{RateLimiter, Visitor},
     clock::Clock,
     ledger::{Answer, IdempotencyKey, Ledger, Reply},
     outbox::live_map::LiveMap,
@@ -18,7 +19,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{Auth, Sessions, keys::Keys},
+    auth::{Auth, Caller, Sessions, keys::Keys},
+    doors::Doors,
     idempotency,
     payments::{Desk, PaymentDesk},
     problem::{Code, Problem},
@@ -32,6 +34,8 @@ pub struct Parts {
     pub pipeline: Arc<Pipeline>,
     pub live_map: Arc<LiveMap>,
     pub clock: Arc<dyn Clock>,
+    /// Counts how often each caller asks.
+    pub limiter: Arc<RateLimiter>,
     /// `None` where nothing is paid through a provider.
     pub payments: Option<PaymentDesk>,
     pub settings: Settings,
@@ -46,6 +50,7 @@ pub(crate) struct App {
     pub clock: Arc<dyn Clock>,
     pub desk: Option<Desk>,
     pub auth: Auth,
+    pub doors: Doors,
     pub limits: Limits,
     /// Requests under way.
     pub requests: Semaphore,
@@ -58,7 +63,8 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(parts: Parts, closing: CancellationToken) -> Self {
-        let Settings { admin_key, session_secret, secure_cookies, allowed_origins, limits } = parts.settings;
+        let Settings { admin_key, session_secret, secure_cookies, allowed_origins, limits, rates, proxies } =
+            parts.settings;
         let ledger = Arc::clone(parts.pipeline.ledger());
         Self {
             auth: Auth {
@@ -66,6 +72,7 @@ impl App {
                 sessions: Sessions::new(session_secret, secure_cookies),
                 allowed_origins,
             },
+            doors: Doors::new(parts.limiter, rates, proxies),
             pipeline: parts.pipeline,
             live_map: parts.live_map,
             clock: parts.clock,
@@ -91,6 +98,18 @@ impl App {
         key: Option<IdempotencyKey>,
     ) -> Result<Response, Problem> {
         self.said(self.pipeline.submit(command, actor, key).await?)
+    }
+
+    /// The same for a hold, which a browser cannot have any number of without buying.
+    pub(crate) async fn submit_for(
+        &self,
+        caller: &Caller,
+        command: Command,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Response, Problem> {
+        let visitor =
+            caller.session().map(|holder| Visitor { holder: holder.clone(), address: caller.address });
+        self.said(self.pipeline.submit_for(command, caller.actor.clone(), key, visitor).await?)
     }
 
     /// What the ledger replied, worded.

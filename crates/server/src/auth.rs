@@ -13,12 +13,13 @@ use axum::{
     response::Response,
 };
 use holdfast_domain::{Actor, HolderId};
-use holdfast_engine::ledger::Role;
+use holdfast_engine::{admission::ClientNet, ledger::Role};
 use keys::Keys;
 pub(crate) use session::Sessions;
 
 use crate::{
     app::{App, Shared},
+    doors::Peer,
     problem::{Code, Problem},
 };
 
@@ -34,6 +35,8 @@ pub(crate) struct Auth {
 pub(crate) struct Caller {
     pub actor: Actor,
     role: Option<Role>,
+    /// Where a browser speaks from, as far as that is known and matters.
+    pub address: Option<ClientNet>,
     /// The cookie of a session that begins with this request.
     new_cookie: Option<HeaderValue>,
 }
@@ -74,11 +77,16 @@ impl FromRequestParts<Shared> for Caller {
     }
 }
 
+/// Who calls; if it is about changing something, also whether they do that too often.
 pub(crate) async fn recognise(parts: &request::Parts, app: &App) -> Result<Caller, Problem> {
-    match parts.headers.get(header::AUTHORIZATION) {
-        Some(credentials) => with_key(credentials, app).await,
-        None => browser(parts, app),
+    let caller = match parts.headers.get(header::AUTHORIZATION) {
+        Some(credentials) => with_key(credentials, app).await?,
+        None => browser(parts, app)?,
+    };
+    if !parts.method.is_safe() {
+        app.doors.knock(&caller.actor, caller.address).await?;
     }
+    Ok(caller)
 }
 
 async fn with_key(credentials: &HeaderValue, app: &App) -> Result<Caller, Problem> {
@@ -86,7 +94,7 @@ async fn with_key(credentials: &HeaderValue, app: &App) -> Result<Caller, Proble
     let bearer = credentials.to_str().ok().and_then(|text| text.split_once(' '));
     let (_, key) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).ok_or_else(wrong)?;
     let known = app.auth.keys.recognise(key.trim(), app.clock.now()).await?.ok_or_else(wrong)?;
-    Ok(Caller { actor: Actor::Key(known.name), role: Some(known.role), new_cookie: None })
+    Ok(Caller { actor: Actor::Key(known.name), role: Some(known.role), address: None, new_cookie: None })
 }
 
 /// Whoever sent no key, and a request that may change something only from our own pages.
@@ -102,5 +110,7 @@ pub(crate) fn browser(parts: &request::Parts, app: &App) -> Result<Caller, Probl
             (holder, Some(cookie))
         }
     };
-    Ok(Caller { actor: Actor::Session(holder), role: None, new_cookie })
+    let peer = parts.extensions.get::<Peer>().copied();
+    let address = app.doors.client(peer, &parts.headers);
+    Ok(Caller { actor: Actor::Session(holder), role: None, address, new_cookie })
 }

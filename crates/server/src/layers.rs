@@ -6,6 +6,7 @@ mod endpoint;
 mod request_id;
 
 use std::{
+    net::IpAddr,
     panic::AssertUnwindSafe,
     sync::atomic::{AtomicI64, Ordering},
 };
@@ -27,6 +28,7 @@ use tracing::{debug, warn};
 use crate::{
     app::App,
     body::Timed,
+    doors::Peer,
     problem::{self, Code, Problem},
     telemetry::Requests,
 };
@@ -34,6 +36,8 @@ use crate::{
 /// When a request began to arrive and by when it must be complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
+    /// Whose connection it is.
+    pub peer: IpAddr,
     pub first_byte: Instant,
     pub deadline: Instant,
 }
@@ -61,6 +65,10 @@ impl Layers {
         if endpoint == Endpoint::Bookings {
             // A declined payment is an answer whose words are kept, and the id is one of them.
             request.extensions_mut().insert(id.clone());
+        }
+        if !method.is_safe() {
+            // Only what may change something is counted by where it comes from.
+            request.extensions_mut().insert(Peer(arrival.peer));
         }
         // The path is needed only for a log line that nobody may be reading.
         let uri = tracing::enabled!(tracing::Level::DEBUG).then(|| request.uri().clone());

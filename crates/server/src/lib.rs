@@ -13,6 +13,7 @@ mod app;
 mod assets;
 mod auth;
 mod body;
+mod doors;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod idempotency;
@@ -30,6 +31,7 @@ mod wire;
 
 pub use app::Parts;
 pub use auth::keys::mint as mint_key;
+pub use doors::{Network, RateLimits, TrustedProxies};
 pub use openapi::json as openapi_json;
 pub use payments::PaymentDesk;
 pub use serve::run;

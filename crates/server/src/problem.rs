@@ -96,6 +96,22 @@ impl Problem {
         Self::new(Code::UnknownOffer, format!("There is no offer {name:?}."))
     }
 
+    /// 429: it is you. The policy's name says what there was too much of.
+    pub(crate) fn too_many(quota: Quota) -> Self {
+        let detail = match quota.policy {
+            "unconfirmed-by-holder" => "This session holds as much as it may without booking any of it.",
+            "unconfirmed-by-address" => {
+                "Those at this address hold as much as they may without booking any of it."
+            }
+            "address" => "Too many requests come from this address.",
+            "key" => "This key asks too often.",
+            _ => "This holder asks too often.",
+        };
+        Self::new(Code::RateLimited, detail)
+            .retry_after(quota.retry_after)
+            .with(|more| more.quota = Some(quota))
+    }
+
     /// A fault of ours: `log` says to the operator what the caller need not know.
     pub(crate) fn internal(detail: &'static str, log: String) -> Self {
         Self::new(Code::Internal, detail).with(|more| more.log = Some(log))
@@ -206,9 +222,7 @@ impl From<SubmitError> for Problem {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Ledger(error) => error.into(),
-            SubmitError::TooMany(quota) => Self::new(Code::RateLimited, "This holder asks too often.")
-                .retry_after(quota.retry_after)
-                .with(|more| more.quota = Some(quota)),
+            SubmitError::TooMany(quota) => Self::too_many(quota),
         }
     }
 }
@@ -255,8 +269,9 @@ pub(crate) fn write_down(response: &mut Response, request_id: &str) -> Option<Pr
 /// The two headers of a used-up quota: what the policy is, and how it stands.
 fn rate_limit(quota: Quota) -> (String, String) {
     let whole_s = |length: Duration| length.as_millis().div_ceil(1000).max(1);
-    let policy = format!("\"holds\";q={};w={}", quota.burst, whole_s(quota.window));
-    (policy, format!("\"holds\";r=0;t={}", whole_s(quota.retry_after)))
+    let Quota { policy: name, burst, window, retry_after } = quota;
+    let policy = format!("\"{name}\";q={burst};w={}", whole_s(window));
+    (policy, format!("\"{name}\";r=0;t={}", whole_s(retry_after)))
 }
 
 #[cfg(test)]
@@ -295,7 +310,7 @@ mod tests {
     #[test]
     fn a_used_up_quota_says_when_to_come_back() {
         let window = Duration::from_secs(2);
-        let quota = Quota { burst: 40, window, retry_after: Duration::from_millis(1200) };
+        let quota = Quota { policy: "holds", burst: 40, window, retry_after: Duration::from_millis(1200) };
         let mut response = Problem::from(SubmitError::TooMany(quota)).into_response();
         write_down(&mut response, "r-1");
         assert_eq!(response.status(), 429);

@@ -9,7 +9,7 @@
 mod connection;
 mod watch;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use connection::Connection;
 use tokio::{
@@ -76,14 +76,14 @@ impl Server {
                 biased;
                 () = shutdown.cancelled() => return,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.welcome(stream, shutdown),
+                    Ok((stream, peer)) => self.welcome(stream, peer.ip(), shutdown),
                     Err(error) => rest(&error).await,
                 },
             }
         }
     }
 
-    fn welcome(&self, stream: TcpStream, shutdown: &CancellationToken) {
+    fn welcome(&self, stream: TcpStream, peer: IpAddr, shutdown: &CancellationToken) {
         // Answers are small and written whole: waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
         match Arc::clone(&self.places).try_acquire_owned() {
@@ -91,7 +91,7 @@ impl Server {
                 let connection =
                     Connection::new(Arc::clone(&self.layers), shutdown.clone(), self.cut_off.clone());
                 self.connections.spawn(async move {
-                    connection.serve(stream).await;
+                    connection.serve(stream, peer).await;
                     drop(place);
                 });
             }

@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use sha2::{Digest, Sha256};
 
+use crate::doors::{RateLimits, TrustedProxies};
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The key that is an administrator without being in the ledger: how the first keys come to be.
@@ -15,6 +17,10 @@ pub struct Settings {
     /// Origins, such as `https://tickets.example`, whose pages may post besides our own.
     pub allowed_origins: Vec<String>,
     pub limits: Limits,
+    /// How often a caller may change something.
+    pub rates: RateLimits,
+    /// Who stands between us and the clients.
+    pub proxies: TrustedProxies,
 }
 
 impl Settings {
@@ -26,6 +32,8 @@ impl Settings {
             secure_cookies: false,
             allowed_origins: Vec::new(),
             limits: Limits::default(),
+            rates: RateLimits::default(),
+            proxies: TrustedProxies::default(),
         }
     }
 

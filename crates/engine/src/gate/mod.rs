@@ -80,12 +80,14 @@ impl Pass {
     }
 }
 
-/// How often one holder may ask, and when it may again. What `RateLimit` headers say.
+/// How much one caller may ask for, and when it may again. What `RateLimit` headers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Requests in a row that are let through after a quiet time.
+    /// The limit's name.
+    pub policy: &'static str,
+    /// What is let through after a quiet time.
     pub burst: u32,
-    /// The time in which a used-up burst has grown back.
+    /// The time in which it has grown back when it is used up.
     pub window: Duration,
     pub retry_after: Duration,
 }

@@ -10,7 +10,7 @@ use holdfast_engine::{
 };
 use tracing_subscriber::EnvFilter;
 
-use super::{Books, Fault, Gate, Payments, Raw, address::HIDDEN, sources::Source, spec};
+use super::{Admission, Books, Fault, Gate, Payments, Raw, address::HIDDEN, sources::Source, spec};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -30,6 +30,7 @@ pub struct Settings {
     /// How long a starting server waits for PostgreSQL.
     pub pg_wait: Duration,
     pub live_map: live_map::Settings,
+    pub admission: Admission,
     /// `None`: nothing is paid through a provider.
     pub payments: Option<Payments>,
     pub log: String,
@@ -81,6 +82,7 @@ impl Settings {
             postgres: read.postgres(),
             pg_wait: read.duration("pg_wait", Duration::ZERO..=DAY),
             live_map: read.live_map(),
+            admission: read.admission(),
             payments: read.payments(),
             log: read.filter("log"),
             log_format: match read.one_of("log_format", &["text", "json"]) {
@@ -104,6 +106,8 @@ impl Settings {
             secure_cookies: self.secure_cookies,
             allowed_origins: self.allowed_origins.clone(),
             limits: self.server.clone(),
+            rates: self.admission.rates.clone(),
+            proxies: self.admission.proxies.clone(),
             ..holdfast_server::Settings::new(session_secret)
         };
         match &self.admin_key {
@@ -222,7 +226,7 @@ impl Reader<'_> {
         }
     }
 
-    fn parsed<T>(&mut self, key: &'static str, parse: impl Fn(&str) -> Result<T, String>) -> T {
+    pub(super) fn parsed<T>(&mut self, key: &'static str, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let text = self.text(key);
         parse(&text).unwrap_or_else(|rule| {
             if !text.is_empty() {
@@ -370,6 +374,7 @@ pub(super) mod tests {
         };
         assert_eq!(format!("{connecting:?}"), format!("{:?}", postgres::Connecting::to(url)));
         assert_eq!(format!("{:?}", settings.live_map), format!("{:?}", live_map::Settings::default()));
+        assert_eq!(format!("{:?}", settings.admission), format!("{:?}", Admission::default()));
     }
 
     #[test]

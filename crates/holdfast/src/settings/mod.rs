@@ -9,6 +9,7 @@
 //! reported together; after that nothing reads the environment again.
 
 mod address;
+mod admission;
 mod books;
 mod check;
 mod gate;
@@ -17,6 +18,7 @@ mod sources;
 mod spec;
 
 pub use address::without_password;
+pub use admission::Admission;
 pub use books::Books;
 pub use check::{LogFormat, Settings};
 pub use gate::Gate;

@@ -48,6 +48,7 @@ const REQUESTS: &str = "Requests";
 const LEDGER: &str = "Ledger";
 const FOLDER: &str = "Ledger in a folder";
 const POSTGRES: &str = "Ledger in PostgreSQL";
+const ADMISSION: &str = "Admission";
 const GATE: &str = "Gate in Redis";
 const PAYMENTS: &str = "Payments";
 const LIVE_MAP: &str = "Live map";
@@ -158,6 +159,45 @@ pub const SPECS: &[Spec] = &[
         "8MiB",
         "The longest body of an administrator's request, such as a seat plan",
     ),
+    setting(
+        ADMISSION,
+        "trusted_proxies",
+        "NET,NET",
+        "",
+        "Proxies that are believed about a client's address, such as 10.0.0.0/8,::1",
+    ),
+    setting(ADMISSION, "trusted_hops", "N", "0", "Or: how many proxies stand before this server"),
+    setting(
+        ADMISSION,
+        "rate_per_address",
+        "N/TIME",
+        "1000/10s",
+        "Changes that one address may ask for; or off",
+    ),
+    setting(ADMISSION, "rate_per_holder", "N/TIME", "60/10s", "Changes that one session may ask for; or off"),
+    setting(ADMISSION, "rate_per_key", "N/TIME", "off", "Changes that one API key may ask for; or off"),
+    setting(
+        ADMISSION,
+        "unconfirmed_per_holder",
+        "N",
+        "60",
+        "Units of an offer that a session may hold unconfirmed within the window; 0 for any",
+    ),
+    setting(
+        ADMISSION,
+        "unconfirmed_per_address",
+        "N",
+        "600",
+        "The same for all sessions at one address; 0 for any",
+    ),
+    setting(
+        ADMISSION,
+        "unconfirmed_window",
+        "DURATION",
+        "10m",
+        "How long an unconfirmed hold counts against whoever placed it",
+    ),
+    setting(ADMISSION, "callers_remembered", "N", "100000", "Callers that a node counts by itself"),
     setting(LEDGER, "max_batch", "N", "512", "Commands decided and committed together"),
     setting(LEDGER, "answers_kept", "DURATION", "7d", "How long the answers to idempotency keys are kept"),
     setting(

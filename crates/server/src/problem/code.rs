@@ -153,8 +153,8 @@ codes! {
         "GET /v1/offers/{offer}/availability with from, to and service lists the starts there are.";
     RateLimited "rate_limited" TOO_MANY_REQUESTS
         "Too many requests from you"
-        "This caller sent more than its share."
-        "Wait as long as Retry-After says.";
+        "This caller sent more than its share, or holds as much as it may without booking any of it. RateLimit-Policy names the limit."
+        "Wait as long as Retry-After says. What is booked no longer counts.";
     QueueRequired "queue_required" TOO_MANY_REQUESTS
         "Please queue first"
         "The offer has a waiting room, and this caller has no pass from it yet."

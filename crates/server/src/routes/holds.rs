@@ -39,7 +39,7 @@ async fn claim(app: &App, sent: &Sent) -> Result<Response, Problem> {
     let asked = sent.json::<PlaceHold<'_>>()?;
     let holder = holder(asked.holder.as_ref(), sent.caller.session())?;
     let command = Command::PlaceHold { hold: mint::hold_id(), holder, asks: asked.asks()? };
-    app.submit(command, sent.caller.actor.clone(), sent.idempotency()).await
+    app.submit_for(&sent.caller, command, sent.idempotency()).await
 }
 
 /// Read a hold.

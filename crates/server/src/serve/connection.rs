@@ -1,6 +1,6 @@
 //! One connection, from its first byte to its last.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -43,12 +43,12 @@ impl Connection {
         Self { layers, closing, cut_off }
     }
 
-    pub(super) async fn serve(self, stream: TcpStream) {
+    pub(super) async fn serve(self, stream: TcpStream, peer: IpAddr) {
         let watch = Watch::new(Instant::now());
         let limits = &self.layers.app.limits;
         let service = service_fn(|request: Request<Incoming>| {
             let first_byte = watch.head_complete(Instant::now);
-            let arrival = Arrival { first_byte, deadline: first_byte + limits.request_timeout };
+            let arrival = Arrival { peer, first_byte, deadline: first_byte + limits.request_timeout };
             let (layers, watch) = (&self.layers, &watch);
             async move {
                 let response = layers.answer(request, arrival).await;

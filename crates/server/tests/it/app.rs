@@ -5,6 +5,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use bytes::Bytes;
 use holdfast_domain::Moment;
 use holdfast_engine::{
+    admission::{
+        RateLimiter,
+        hoarding::{self, Hoarding},
+    },
     clock::{Clock, ManualClock},
     ledger::{
         Ledger, Role,
@@ -18,7 +22,7 @@ use holdfast_engine::{
     },
     pipeline::{self, Pipeline},
 };
-use holdfast_server::{Limits, Parts, PaymentDesk, Settings};
+use holdfast_server::{Limits, Parts, PaymentDesk, RateLimits, Settings, TrustedProxies};
 use holdfast_stripe_simulator::{Pace, Simulator};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, StatusCode, client::conn::http1};
@@ -49,6 +53,10 @@ pub(crate) struct Setup {
     pub pipeline: pipeline::Limits,
     /// Whether payments are taken, by a simulated provider.
     pub paid: bool,
+    pub rates: RateLimits,
+    /// Tests that play many addresses trust their own header.
+    pub proxies: TrustedProxies,
+    pub hoarding: hoarding::Settings,
 }
 
 /// A provider whose time is the test's, and the desk that asks it.
@@ -87,15 +95,22 @@ impl TestApp {
         let ledger = Arc::new(EmbeddedLedger::open(settings).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let settings = Settings { limits: setup.limits, ..Settings::new([7; 32]).with_admin_key(ADMIN_KEY) };
+        let settings = Settings {
+            limits: setup.limits,
+            rates: setup.rates,
+            proxies: setup.proxies,
+            ..Settings::new([7; 32]).with_admin_key(ADMIN_KEY)
+        };
         let port: Arc<dyn Ledger> = ledger.clone();
-        let pipeline = Arc::new(Pipeline::new(port.clone(), setup.pipeline));
+        let hoarding = Arc::new(Hoarding::new(setup.hoarding, clock.clone(), None));
+        let pipeline = Arc::new(Pipeline::new(port.clone(), setup.pipeline).with_hoarding(hoarding));
         let (bank, payments) = match setup.paid {
             true => Some(desk(&pipeline, &clock).await),
             false => None,
         }
         .unzip();
         let parts = Parts {
+            limiter: Arc::new(RateLimiter::new(None, 10_000)),
             payments,
             pipeline,
             live_map: LiveMap::new(port, live_map::Settings::default()),

@@ -4,6 +4,7 @@ mod access;
 mod app;
 mod availability;
 mod bookings;
+mod hoarding;
 mod holds;
 mod hostile;
 mod idempotency;

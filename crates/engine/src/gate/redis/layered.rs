@@ -6,20 +6,21 @@ use async_trait::async_trait;
 use holdfast_domain::Command;
 
 use super::{
-    Parts,
+    Parts, SharedRedis,
     counting::{Counting, count},
     lua,
-    rate::Rate,
     server::Server,
     settings::Settings,
 };
 use crate::{
+    admission::{Rate, RateLimiter},
     gate::{Gate, Pass, Verdict},
     ledger::{LedgerError, Reply, Request},
 };
 
 #[derive(Debug)]
 pub(super) struct Layered {
+    limiter: RateLimiter,
     rate: Rate,
     judged: Counting,
 }
@@ -27,8 +28,9 @@ pub(super) struct Layered {
 impl Layered {
     pub(super) fn open(server: Server, settings: Settings, parts: Parts) -> Self {
         let server = Arc::new(server);
-        let rate = Rate::new(Arc::clone(&server), &settings.rate);
-        Self { rate, judged: Counting::open(&lua::JUDGE, server, settings, parts) }
+        let limiter = RateLimiter::new(Some(SharedRedis(Arc::clone(&server))), settings.rate.local_holders);
+        let rate = settings.rate.rate();
+        Self { limiter, rate, judged: Counting::open(&lua::JUDGE, server, settings, parts) }
     }
 }
 
@@ -36,7 +38,7 @@ impl Layered {
 impl Gate for Layered {
     async fn ask(&self, request: &Request) -> Verdict {
         if let Command::PlaceHold { holder, .. } = &request.command
-            && let Err(quota) = self.rate.admit(holder).await
+            && let Err(quota) = self.limiter.admit("holds", &self.rate, holder.as_str()).await
         {
             count("too_many");
             return Verdict::TooMany(quota);

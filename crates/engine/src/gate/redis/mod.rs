@@ -3,7 +3,7 @@
 //! ```text
 //! open(strategy, addresses, settings, parts)
 //!   lua, decr, bitmap ─ counting ─┬─ trips     all who ask at the same moment ask together
-//!   layered: rate, then lua ──────┼─ slate     what is claimed, one slate an offer
+//!   layered: a limit, then lua ───┼─ slate     what is claimed, one slate an offer
 //!                                 ├─ epoch     whether that may be believed
 //!                                 └─ rebuild   from the books, when not
 //!   lock, redlock ─ quorum                     who works on a unit, on one server or on most of several
@@ -23,7 +23,6 @@ mod layered;
 mod lock;
 mod lua;
 mod quorum;
-mod rate;
 mod rebuild;
 mod server;
 mod settings;
@@ -32,12 +31,14 @@ mod trips;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
+use ::redis::{Cmd, FromRedisValue, ScriptInvocation};
 use address::Address;
 use counting::Counting;
 pub(crate) use counting::Passing;
 use layered::Layered;
 use lock::Lock;
 pub(crate) use lock::Locked;
+pub(crate) use server::Aside;
 use server::Server;
 
 pub use settings::{LockSettings, RateSettings, Settings};
@@ -141,6 +142,36 @@ pub fn open(
     };
     let server = Arc::new(keep(address));
     Ok(Arc::new(Counting::open(judge, server, settings, parts)))
+}
+
+/// A Redis that the nodes share for what is no gate: limits on how often and how much somebody may ask. As little trusted,
+/// and as quickly left alone.
+#[derive(Debug, Clone)]
+pub struct SharedRedis(Arc<Server>);
+
+impl SharedRedis {
+    /// Begins to keep a connection of its own. Of several independent servers the first is used. Needs a Tokio runtime;
+    /// needs no Redis yet.
+    pub fn keep(
+        addresses: &str,
+        settings: &Settings,
+        apart: bool,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let mut address = Address::parse(addresses)?;
+        if apart {
+            address = address.apart().swap_remove(0);
+        }
+        Ok(Self(Arc::new(Server::keep(address, settings, clock))))
+    }
+
+    pub(crate) async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Aside> {
+        self.0.invoke(call).await
+    }
+
+    pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Aside> {
+        self.0.run(command).await
+    }
 }
 
 /// What an operator is told of a server that does not answer.

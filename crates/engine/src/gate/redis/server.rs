@@ -30,7 +30,7 @@ use crate::clock::Clock;
 
 /// Why the gate did not judge. Bookings go on: the ledger is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
+pub(crate) enum Aside {
     /// The breaker is open, or there is no connection.
     OutOfReach,
     TimedOut,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::admission::Rate;
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How long one command may take before the gate steps aside.
@@ -101,6 +103,12 @@ impl Default for LockSettings {
             pause: (Duration::from_millis(2), Duration::from_millis(20)),
             drift_percent: 1,
         }
+    }
+}
+
+impl RateSettings {
+    pub(super) fn rate(&self) -> Rate {
+        Rate { burst: self.burst, window: Duration::from_secs(1) * self.burst / self.per_second }
     }
 }
 

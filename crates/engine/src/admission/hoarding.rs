@@ -1,0 +1,415 @@
+//! How much somebody may hold without ever buying.
+//!
+//! A hold costs nothing, so whoever holds what they do not want takes it from everybody else: a second account that
+//! keeps the middle seats busy until only the good ones are left for the first. Counted here, by session and by address
+//! and for each offer: the units of holds that were placed within the window and have not been confirmed. A confirm
+//! gives back; a release or an expiry does not, or else the same seats could be held and dropped for ever.
+//!
+//! ```text
+//! reserve ─► ledger ─► held: counts until it is confirmed or the window has passed
+//!                  └─► anything else: given back at once
+//! ```
+//! A retry with the same idempotency key counts once, and is never refused for what its first try took. Shared through
+//! Redis where there is one; else, and while it is away, each node counts what it saw itself.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use holdfast_domain::{Ask, BookingState, HoldId, Moment, OfferId, Pick};
+use parking_lot::Mutex;
+use redis::Script;
+use sha2::{Digest, Sha256};
+
+use super::{Visitor, rate_limit::hex};
+use crate::{
+    clock::Clock,
+    gate::{Quota, redis::SharedRedis},
+    ledger::{IdempotencyKey, LedgerError, Outcome, Reply},
+    pipeline::SubmitError,
+};
+
+static RESERVE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard.lua")));
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How long an unconfirmed hold counts against whoever placed it.
+    pub window: Duration,
+    /// Units of one offer that one session may have unconfirmed; 0 for no limit.
+    pub per_holder: u32,
+    /// The same for all sessions that speak from one address.
+    pub per_address: u32,
+    /// Claimers that a node remembers by itself.
+    pub remembered: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { window: Duration::from_secs(600), per_holder: 60, per_address: 600, remembered: 100_000 }
+    }
+}
+
+#[derive(Debug)]
+pub struct Hoarding {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    shared: Option<SharedRedis>,
+    local: Mutex<Local>,
+}
+
+/// Somebody, as far as one offer is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Claimer([u8; 12]);
+
+impl Claimer {
+    fn of(kind: &str, who: &str, offer: &OfferId) -> Self {
+        let mut hash = Sha256::new();
+        for part in [kind, who, offer.as_str()] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        Self(hash.finalize()[..12].try_into().expect("a digest is longer"))
+    }
+
+    fn key(self) -> String {
+        format!("hf:hoard:{{{}}}", hex(&self.0))
+    }
+}
+
+/// One claim against one limit.
+#[derive(Debug, Clone, Copy)]
+struct Charge {
+    claimer: Claimer,
+    policy: &'static str,
+    limit: u32,
+    units: u32,
+}
+
+/// What a request set aside before the ledger was asked; [`Hoarding::settle`] decides whether it stays.
+#[derive(Debug)]
+pub struct Reserved {
+    hold: HoldId,
+    /// The claim's name: of its idempotency key, so that a retry is the same claim, or of its hold.
+    name: String,
+    /// Those that were not there before.
+    fresh: Vec<Charge>,
+}
+
+#[derive(Debug, Default)]
+struct Local {
+    claimed: HashMap<Claimer, VecDeque<Claimed>>,
+    /// Which charges a hold stands for, and until when that matters.
+    holds: HashMap<HoldId, (Moment, Arc<str>, Vec<(Claimer, u32)>)>,
+}
+
+#[derive(Debug)]
+struct Claimed {
+    at: Moment,
+    name: String,
+    units: u32,
+}
+
+/// Whether a charge was accepted.
+enum Charged {
+    Fresh,
+    Again,
+    NotBefore(Duration),
+}
+
+impl Hoarding {
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>, redis: Option<SharedRedis>) -> Self {
+        Self { settings, clock, shared: redis, local: Mutex::default() }
+    }
+
+    /// Counts what is asked for against whoever asks, all of it or nothing.
+    pub async fn reserve(
+        &self,
+        hold: HoldId,
+        asks: &[Ask],
+        key: Option<&IdempotencyKey>,
+        visitor: &Visitor,
+    ) -> Result<Reserved, Quota> {
+        let mut reserved = Reserved { hold, name: name_of(hold, key), fresh: Vec::new() };
+        for charge in self.charges(asks, visitor) {
+            match self.charge(&reserved.name, charge).await {
+                Charged::Fresh => reserved.fresh.push(charge),
+                Charged::Again => {}
+                Charged::NotBefore(retry_after) => {
+                    self.give_back(&reserved).await;
+                    metrics::counter!("holdfast_hoarding_refused_total", "policy" => charge.policy)
+                        .increment(1);
+                    let Charge { policy, limit: burst, .. } = charge;
+                    return Err(Quota { policy, burst, window: self.settings.window, retry_after });
+                }
+            }
+        }
+        Ok(reserved)
+    }
+
+    fn charges(&self, asks: &[Ask], visitor: &Visitor) -> Vec<Charge> {
+        let mut wanted: BTreeMap<&OfferId, u32> = BTreeMap::new();
+        for ask in asks {
+            let units = match ask.pick {
+                Pick::Unit { qty, .. } | Pick::Best { qty, .. } => qty,
+                Pick::Slot { .. } => 1,
+            };
+            let sum = wanted.entry(&ask.offer).or_default();
+            *sum = sum.saturating_add(units);
+        }
+        let address = visitor.address.map(|address| address.to_string());
+        let mut charges = Vec::new();
+        for (offer, units) in wanted {
+            let mut charge = |policy, who: &str, limit| {
+                if limit > 0 {
+                    charges.push(Charge { claimer: Claimer::of(policy, who, offer), policy, limit, units });
+                }
+            };
+            charge("unconfirmed-by-holder", visitor.holder.as_str(), self.settings.per_holder);
+            if let Some(address) = &address {
+                charge("unconfirmed-by-address", address, self.settings.per_address);
+            }
+        }
+        charges
+    }
+
+    async fn charge(&self, name: &str, charge: Charge) -> Charged {
+        if let Some(redis) = &self.shared {
+            let mut reserve = RESERVE.prepare_invoke();
+            let window = self.settings.window.as_millis() as u64;
+            reserve.key(charge.claimer.key()).arg(name).arg(charge.units).arg(charge.limit).arg(window);
+            match redis.invoke::<i64>(&reserve).await {
+                Ok(-1) => return Charged::Again,
+                Ok(0) => return Charged::Fresh,
+                Ok(wait) => return Charged::NotBefore(Duration::from_millis(wait.max(1) as u64)),
+                Err(_) => {}
+            }
+        }
+        let now = self.clock.now();
+        self.local.lock().charge(name, charge, &self.settings, now)
+    }
+
+    /// After the ledger: a new hold counts from now on, everything else is given back.
+    pub async fn settle(&self, reserved: Reserved, said: &Result<Reply, SubmitError>) {
+        match said {
+            Ok(Reply::Done(Outcome::Held { hold, again: false })) if hold.hold.id == reserved.hold => {
+                self.remember(reserved).await;
+            }
+            // It may have happened. Then it counts until the window has passed, and no longer.
+            Err(SubmitError::Ledger(LedgerError::OutcomeUnknown(_))) => {}
+            _ => self.give_back(&reserved).await,
+        }
+    }
+
+    async fn remember(&self, reserved: Reserved) {
+        let Reserved { hold, name, fresh } = reserved;
+        if let Some(redis) = &self.shared {
+            let charges: Vec<String> = fresh
+                .iter()
+                .map(|charge| format!("{}={}:{name}", charge.claimer.key(), charge.units))
+                .collect();
+            let mut set = redis::cmd("SET");
+            set.arg(key_of(hold))
+                .arg(charges.join(" "))
+                .arg("PX")
+                .arg(self.settings.window.as_millis() as u64);
+            // Without it a confirm gives nothing back, and the window passes all the same.
+            drop(redis.run::<redis::Value>(&set).await);
+        }
+        let charges = fresh.iter().map(|charge| (charge.claimer, charge.units)).collect();
+        let mut local = self.local.lock();
+        let now = self.clock.now();
+        if local.holds.len() >= self.settings.remembered {
+            local.holds.retain(|_, (until, ..)| *until > now);
+        }
+        if local.holds.len() < self.settings.remembered {
+            let until = now.plus_ms(self.settings.window.as_millis() as i64);
+            local.holds.insert(hold, (until, name.into(), charges));
+        }
+    }
+
+    async fn give_back(&self, reserved: &Reserved) {
+        for charge in &reserved.fresh {
+            let member = format!("{}:{}", charge.units, reserved.name);
+            self.forget(&charge.claimer.key(), &member).await;
+            self.local.lock().forget(charge.claimer, &reserved.name);
+        }
+    }
+
+    async fn forget(&self, key: &str, member: &str) {
+        let Some(redis) = &self.shared else { return };
+        let mut remove = redis::cmd("ZREM");
+        remove.arg(key).arg(member);
+        drop(redis.run::<redis::Value>(&remove).await);
+    }
+
+    /// Bought: whoever held it is no hoarder.
+    pub async fn heard(&self, said: &Result<Reply, SubmitError>) {
+        let Ok(Reply::Done(Outcome::Confirmed(view) | Outcome::Payment { booking: view, .. })) = said else {
+            return;
+        };
+        if view.booking.state == BookingState::Confirmed {
+            self.confirmed(view.booking.hold).await;
+        }
+    }
+
+    async fn confirmed(&self, hold: HoldId) {
+        let known = self.local.lock().holds.remove(&hold);
+        for (claimer, units) in known.iter().flat_map(|(_, _, charges)| charges) {
+            let (_, name, _) = known.as_ref().expect("it is being looked at");
+            self.local.lock().forget(*claimer, name);
+            self.forget(&claimer.key(), &format!("{units}:{name}")).await;
+        }
+        if let (None, Some(redis)) = (known, &self.shared) {
+            // Another node placed it.
+            let mut take = redis::cmd("GETDEL");
+            take.arg(key_of(hold));
+            let charges = redis.run::<Option<String>>(&take).await.ok().flatten().unwrap_or_default();
+            for (key, member) in charges.split(' ').filter_map(|charge| charge.split_once('=')) {
+                self.forget(key, member).await;
+            }
+        }
+    }
+}
+
+fn key_of(hold: HoldId) -> String {
+    format!("hf:hoard:of:{hold}")
+}
+
+fn name_of(hold: HoldId, key: Option<&IdempotencyKey>) -> String {
+    match key {
+        None => hold.to_string(),
+        Some(key) => {
+            let mut hash = Sha256::new();
+            hash.update(&key.scope);
+            hash.update([0]);
+            hash.update(&key.key);
+            hash.update(key.fingerprint);
+            hex(&hash.finalize()[..12])
+        }
+    }
+}
+
+impl Local {
+    fn charge(&mut self, name: &str, charge: Charge, settings: &Settings, now: Moment) -> Charged {
+        let Charge { claimer, limit, units, .. } = charge;
+        let begun = now.plus_ms(-(settings.window.as_millis() as i64));
+        if self.claimed.len() >= settings.remembered && !self.claimed.contains_key(&claimer) {
+            self.claimed.retain(|_, claimed| claimed.back().is_some_and(|last| last.at > begun));
+            if self.claimed.len() >= settings.remembered {
+                // More claimers than a node may remember: the newest go uncounted, and the ledger bounds itself.
+                return Charged::Again;
+            }
+        }
+        let claimed = self.claimed.entry(claimer).or_default();
+        while claimed.front().is_some_and(|first| first.at <= begun) {
+            claimed.pop_front();
+        }
+        if claimed.iter().any(|one| one.name == name) {
+            return Charged::Again;
+        }
+        let mut total = claimed.iter().map(|one| u64::from(one.units)).sum::<u64>() + u64::from(units);
+        if total <= u64::from(limit) {
+            claimed.push_back(Claimed { at: now, name: name.to_owned(), units });
+            return Charged::Fresh;
+        }
+        for one in &*claimed {
+            total -= u64::from(one.units);
+            if total <= u64::from(limit) {
+                return Charged::NotBefore(Duration::from_millis(one.at.ms_since(begun).max(1) as u64));
+            }
+        }
+        Charged::NotBefore(settings.window)
+    }
+
+    fn forget(&mut self, claimer: Claimer, name: &str) {
+        if let Some(claimed) = self.claimed.get_mut(&claimer) {
+            claimed.retain(|one| one.name != name);
+            if claimed.is_empty() {
+                self.claimed.remove(&claimer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_domain::HolderId;
+
+    use super::*;
+    use crate::{admission::ClientNet, clock::ManualClock};
+
+    fn hoarding(per_holder: u32, per_address: u32) -> (Arc<ManualClock>, Hoarding) {
+        let clock = Arc::new(ManualClock::at(Moment::from_s(1_000)));
+        let settings = Settings { per_holder, per_address, ..Settings::default() };
+        (clock.clone(), Hoarding::new(settings, clock, None))
+    }
+
+    fn visitor(holder: &str, address: &str) -> Visitor {
+        let address = Some(ClientNet::of(address.parse().unwrap()));
+        Visitor { holder: HolderId::new(holder).unwrap(), address }
+    }
+
+    fn seats(qty: u32) -> Vec<Ask> {
+        vec![Ask { offer: OfferId::new("hall").unwrap(), pick: Pick::Best { qty, category: None } }]
+    }
+
+    async fn take(hoarding: &Hoarding, hold: u128, qty: u32, by: &Visitor) -> Result<Reserved, Quota> {
+        hoarding.reserve(HoldId::from_bits(hold), &seats(qty), None, by).await
+    }
+
+    #[tokio::test]
+    async fn what_was_taken_counts_until_the_window_has_passed() {
+        let (clock, hoarding) = hoarding(4, 0);
+        let alice = visitor("alice", "203.0.113.1");
+        hoarding.remember(take(&hoarding, 1, 3, &alice).await.unwrap()).await;
+        clock.advance_ms(60_000);
+        let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err();
+        assert_eq!((quota.burst, quota.retry_after), (4, Duration::from_secs(540)));
+        hoarding.remember(take(&hoarding, 3, 1, &alice).await.unwrap()).await;
+        clock.advance_ms(540_000);
+        assert!(take(&hoarding, 4, 3, &alice).await.is_ok(), "the first three no longer count");
+        assert!(take(&hoarding, 5, 9, &alice).await.is_err(), "more than anybody may");
+    }
+
+    #[tokio::test]
+    async fn a_confirm_gives_back_and_so_does_a_refusal() {
+        let (_, hoarding) = hoarding(2, 3);
+        let alice = visitor("alice", "203.0.113.1");
+        let refused = Ok(Reply::KeyReused);
+        hoarding.settle(take(&hoarding, 1, 2, &alice).await.unwrap(), &refused).await;
+        hoarding.remember(take(&hoarding, 2, 2, &alice).await.unwrap()).await;
+        assert!(take(&hoarding, 3, 1, &alice).await.is_err());
+        hoarding.confirmed(HoldId::from_bits(2)).await;
+        assert!(take(&hoarding, 4, 2, &alice).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn many_accounts_at_one_address_share_its_limit() {
+        let (_, hoarding) = hoarding(10, 5);
+        for account in 0..5 {
+            let one = visitor(&format!("account-{account}"), "2001:db8::1");
+            assert!(take(&hoarding, account, 1, &one).await.is_ok());
+        }
+        let sixth = visitor("account-6", "2001:db8::6");
+        assert_eq!(take(&hoarding, 6, 1, &sixth).await.unwrap_err().policy, "unconfirmed-by-address");
+        assert!(take(&hoarding, 7, 1, &visitor("bob", "2001:db8:0:1::1")).await.is_ok());
+        assert!(
+            take(&hoarding, 8, 5, &sixth).await.is_err(),
+            "and a refusal took nothing from the account either"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_retry_with_its_key_counts_once() {
+        let (_, hoarding) = hoarding(2, 0);
+        let alice = visitor("alice", "203.0.113.1");
+        let key = IdempotencyKey { scope: "alice".into(), key: "k".into(), fingerprint: [1; 32] };
+        for hold in 1..4 {
+            let again = hoarding.reserve(HoldId::from_bits(hold), &seats(2), Some(&key), &alice).await;
+            assert!(again.is_ok(), "{hold}");
+        }
+        assert!(take(&hoarding, 9, 1, &alice).await.is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! Those who ask too often, and those who hold what they do not buy.
+
+use std::time::Duration;
+
+use holdfast_engine::admission::{Rate, hoarding};
+use holdfast_server::{RateLimits, TrustedProxies};
+use serde_json::{Value, json};
+
+use crate::app::{Client, Setup, TestApp, hall};
+
+/// A server behind a proxy of ours, which the test plays: its header says where a client is.
+fn behind_a_proxy() -> Setup {
+    let networks = vec!["127.0.0.0/8".parse().unwrap()];
+    Setup { proxies: TrustedProxies::Within(networks), ..Setup::default() }
+}
+
+async fn hall_with(setup: Setup) -> TestApp {
+    let app = TestApp::with(setup).await;
+    app.admin().post("/v1/offers", hall()).await.expect(201);
+    app
+}
+
+fn at(app: &TestApp, address: &str) -> Client {
+    app.client().with("x-forwarded-for", address)
+}
+
+fn seat(unit: &str) -> Value {
+    json!({"lines": [{"offer": "hall", "unit": unit}]})
+}
+
+fn seats() -> impl Iterator<Item = String> + Clone {
+    ["A", "B"].into_iter().flat_map(|row| (1..=10).map(move |seat| format!("{row}-{seat}")))
+}
+
+/// The trick: one account buys, a second one holds every seat that the first does not want, so that only the good ones
+/// are left for it. Within the limit of the second account the house stays open to everybody.
+#[tokio::test]
+async fn a_second_account_cannot_keep_the_seats_one_does_not_want() {
+    let hoarding = hoarding::Settings { per_holder: 4, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    let second = at(&app, "203.0.113.7");
+    let mut taken = 0;
+    for unit in seats().skip(2) {
+        let answer = second.post("/v1/holds", seat(&unit)).await;
+        match answer.status.as_u16() {
+            201 => taken += 1,
+            _ => {
+                let refused = answer.expect_problem(429, "rate_limited");
+                assert_eq!(refused.header("ratelimit-policy"), "\"unconfirmed-by-holder\";q=4;w=600");
+                assert_eq!(refused.header("ratelimit"), "\"unconfirmed-by-holder\";r=0;t=600");
+                assert_eq!(refused.header("retry-after"), "600");
+            }
+        }
+    }
+    assert_eq!(taken, 4, "of the eighteen it wanted out of the way");
+    at(&app, "198.51.100.1").post("/v1/holds", seat("B-9")).await.expect(201);
+}
+
+#[tokio::test]
+async fn letting_go_and_holding_again_is_no_way_around() {
+    let hoarding = hoarding::Settings { per_holder: 3, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    let one = at(&app, "203.0.113.7");
+    for unit in ["A-1", "A-2", "A-3"] {
+        let hold = one.hold(seat(unit)).await;
+        one.delete(&format!("/v1/holds/{hold}")).await.expect(204);
+    }
+    one.post("/v1/holds", seat("A-4")).await.expect_problem(429, "rate_limited");
+    app.clock.advance_ms(600_000);
+    one.post("/v1/holds", seat("A-4")).await.expect(201);
+}
+
+#[tokio::test]
+async fn fifty_accounts_at_one_address_have_its_share_and_no_more() {
+    let hoarding = hoarding::Settings { per_holder: 4, per_address: 6, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    let mut taken = 0;
+    for (account, unit) in (0..50).zip(seats().cycle()) {
+        let address = format!("2001:db8:0:7::{account:x}");
+        let answer = at(&app, &address).post("/v1/holds", seat(&unit)).await;
+        taken += usize::from(answer.status == 201);
+        assert!([201, 409, 429].contains(&answer.status.as_u16()), "{answer:?}");
+    }
+    assert_eq!(taken, 6, "fifty accounts in one /64");
+    for buyer in 0..14 {
+        let honest = at(&app, &format!("198.51.100.{buyer}"));
+        let best = json!({"lines": [{"offer": "hall", "best": {"qty": 1}}]});
+        let hold = honest.hold(best).await;
+        honest.book(&hold, "k").await.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn whoever_buys_is_no_hoarder() {
+    let hoarding = hoarding::Settings { per_holder: 2, per_address: 2, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    let family = at(&app, "203.0.113.7");
+    for (round, unit) in seats().enumerate() {
+        let hold = family.hold(seat(&unit)).await;
+        family.book(&hold, &format!("k{round}")).await.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_hold_and_a_retry_count_for_nothing() {
+    let hoarding = hoarding::Settings { per_holder: 2, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    at(&app, "198.51.100.1").hold(seat("A-1")).await;
+    let one = at(&app, "203.0.113.7");
+    for _ in 0..5 {
+        one.post("/v1/holds", seat("A-1")).await.expect_problem(409, "unit_taken");
+    }
+    one.post_keyed("/v1/holds", "k", json!({"lines": [{"offer": "hall", "best": {"qty": 2}}]}))
+        .await
+        .expect(201);
+    let again =
+        one.post_keyed("/v1/holds", "k", json!({"lines": [{"offer": "hall", "best": {"qty": 2}}]})).await;
+    assert!(again.expect(201).is_replayed(), "at its limit, and still told what it has");
+    one.post("/v1/holds", seat("B-10")).await.expect_problem(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn a_key_acts_for_many_and_is_not_counted() {
+    let hoarding = hoarding::Settings { per_holder: 1, per_address: 1, ..Default::default() };
+    let rate = Some(Rate { burst: 1, window: Duration::from_secs(60) });
+    let rates = RateLimits { per_address: rate, per_holder: rate, per_key: None };
+    let app = hall_with(Setup { hoarding, rates, ..behind_a_proxy() }).await;
+    let seller = app.seller().await;
+    for unit in seats() {
+        seller.post("/v1/holds", crate::app::seat("alice", &unit)).await.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn one_who_asks_too_often_is_told_when_to_come_back() {
+    let rate = Some(Rate { burst: 2, window: Duration::from_secs(120) });
+    let rates = RateLimits { per_holder: rate, ..RateLimits::default() };
+    let app = hall_with(Setup { rates, ..behind_a_proxy() }).await;
+    let one = at(&app, "203.0.113.7");
+    one.hold(seat("A-1")).await;
+    one.hold(seat("A-2")).await;
+    let refused = one.post("/v1/holds", seat("A-3")).await.expect_problem(429, "rate_limited");
+    assert_eq!(refused.header("ratelimit-policy"), "\"holder\";q=2;w=120");
+    assert_eq!(refused.header("retry-after"), "60");
+    one.get("/v1/offers/hall/availability").await.expect(200);
+    at(&app, "203.0.113.7").hold(seat("A-3")).await;
+}
+
+#[tokio::test]
+async fn accounts_are_cheap_so_addresses_are_counted_too() {
+    let rate = Some(Rate { burst: 3, window: Duration::from_secs(180) });
+    let rates = RateLimits { per_address: rate, ..RateLimits::default() };
+    let app = hall_with(Setup { rates, ..behind_a_proxy() }).await;
+    let mut answers = Vec::new();
+    for unit in seats().take(6) {
+        answers.push(at(&app, "203.0.113.7").post("/v1/holds", seat(&unit)).await.status.as_u16());
+    }
+    assert_eq!(answers, [201, 201, 201, 429, 429, 429]);
+    at(&app, "203.0.113.8").hold(seat("B-1")).await;
+    let forged = at(&app, "1.2.3.4, 203.0.113.7").post("/v1/holds", seat("B-2")).await;
+    forged.expect_problem(429, "rate_limited");
+}
