@@ -1,0 +1,243 @@
+//! The desk of one room at one node: gathers what visitors want and does all of it in one change of the room, as a ledger
+//! gathers commands into one commit. While one change is under way the next ones gather, so a rush of any size is
+//! answered at the pace of the store.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use holdfast_domain::{HolderId, Inventory, Moment, OfferId};
+use parking_lot::Mutex;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{MissedTickBehavior, interval},
+};
+
+use super::{
+    order::Order,
+    presence::Presence,
+    room::{Entry, Mode, Place, Plan, Room},
+    rooms::Shared,
+    store::Front,
+    token::Ticket,
+};
+use crate::ledger::LedgerError;
+
+/// Wishes that one change takes along.
+const MAX_BATCH: usize = 1024;
+
+/// What somebody wants of the room.
+#[derive(Debug, Clone)]
+pub(super) enum Wish {
+    Join,
+    Enter(Ticket),
+    Leave(Ticket),
+    Plan(Plan, [u8; 32]),
+    Mode(Mode),
+    /// Only that the room takes its turn.
+    Turn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Joined(Ticket),
+    Entry(Entry),
+    /// The ticket is of another run of the room.
+    Void,
+    /// There are no more tickets.
+    Full,
+    NoRoom,
+    Done,
+}
+
+#[derive(Debug)]
+struct Letter {
+    wish: Wish,
+    reply: oneshot::Sender<Result<Told, LedgerError>>,
+}
+
+/// A room as it was a moment ago, and the order of its tickets.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub room: Room,
+    pub order: Arc<Order>,
+}
+
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub offer: OfferId,
+    inbox: mpsc::Sender<Letter>,
+    pub copy: watch::Sender<Option<Arc<Copy>>>,
+    pub presence: Mutex<Presence>,
+    /// The ticket that a session has, so that joining twice is joining once. Forgotten, it costs a second ticket.
+    pub joined: Mutex<HashMap<HolderId, Ticket>>,
+}
+
+impl Desk {
+    /// Opens the desk; whoever has the receiver must [`work`].
+    pub(super) fn open(offer: OfferId, shared: &Shared) -> (Arc<Self>, Inbox) {
+        let (inbox, letters) = mpsc::channel(shared.settings.queue);
+        let presence = Mutex::new(Presence::new(shared.settings.presences));
+        let desk = Self { offer, inbox, copy: watch::Sender::new(None), presence, joined: Mutex::default() };
+        (Arc::new(desk), Inbox(letters))
+    }
+
+    pub(super) async fn ask(&self, wish: Wish) -> Result<Told, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.try_send(Letter { wish, reply }).map_err(|_| LedgerError::Overloaded)?;
+        answer.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("the waiting room has closed".into())))
+    }
+
+    /// The room as this node knows it, looked up if it never was.
+    pub(super) async fn known(&self) -> Result<Option<Arc<Copy>>, LedgerError> {
+        let copy = self.copy.borrow().clone();
+        match copy {
+            Some(copy) => Ok(Some(copy)),
+            None => self.ask(Wish::Turn).await.map(|_| self.copy.borrow().clone()),
+        }
+    }
+
+    async fn serve(&self, shared: &Shared, letters: Vec<Letter>) {
+        let now = shared.clock.now();
+        let before = self.copy.borrow().clone();
+        let front = self.front(before.as_deref(), shared.settings.front, now);
+        let sellable = self.sellable(shared, before.as_deref()).await;
+        let mut order = before.map(|copy| (copy.room.run, Arc::clone(&copy.order)));
+        let mut told = Vec::with_capacity(letters.len());
+        let changed = shared
+            .store
+            .change(&self.offer, Front { node: &shared.node, places: &front }, &mut |room, present| {
+                told.clear();
+                for letter in &letters {
+                    told.push(grant(&letter.wish, room, &mut order, shared.settings.tickets, now));
+                }
+                if let Some(room) = room {
+                    room.turn(present, sellable, now);
+                }
+            })
+            .await;
+        match changed {
+            Ok(room) => {
+                self.publish(room, order, now);
+                letters.into_iter().zip(told).for_each(|(letter, told)| drop(letter.reply.send(Ok(told))));
+            }
+            Err(fault) => {
+                tracing::warn!(offer = %self.offer, %fault, "the waiting room stands still");
+                letters.into_iter().for_each(|letter| drop(letter.reply.send(Err(fault.clone()))));
+            }
+        }
+    }
+
+    fn front(&self, copy: Option<&Copy>, most: usize, now: Moment) -> Vec<Place> {
+        let Some(Copy { room, .. }) = copy else { return Vec::new() };
+        let waits = |place| room.visit(place).is_none_or(|visit| visit.until <= now) && !room.is_used(place);
+        self.presence.lock().front(most, now, waits)
+    }
+
+    /// What is free or may yet come free. A calendar is not counted: it has no end.
+    async fn sellable(&self, shared: &Shared, copy: Option<&Copy>) -> Option<u64> {
+        match shared.ledger.offer(&self.offer).await {
+            Ok(Some(view)) if !matches!(view.offer.inventory(), Inventory::Slots(_)) => {
+                Some(view.counts.available + view.counts.held)
+            }
+            Ok(_) => None,
+            // As it was: the ledger that cannot be read sells nothing either.
+            Err(_) => copy.and_then(|copy| copy.room.sellable),
+        }
+    }
+
+    fn publish(&self, room: Option<Room>, known: Option<(u32, Arc<Order>)>, now: Moment) {
+        let Some(room) = room else { return };
+        let same = |(run, order): &(u32, Arc<Order>)| *run == room.run && order.is_of(&room);
+        let order = known.filter(same).map_or_else(|| Arc::new(Order::of(&room)), |(_, order)| order);
+        let another_run = self.copy.borrow().as_ref().is_some_and(|copy| copy.room.run != room.run);
+        if another_run {
+            self.presence.lock().clear();
+            self.joined.lock().clear();
+        }
+        self.measure(&room, now);
+        self.copy.send_replace(Some(Arc::new(Copy { room, order })));
+    }
+
+    fn measure(&self, room: &Room, now: Moment) {
+        let set = |name: &'static str, value: f64| {
+            metrics::gauge!(name, "offer" => self.offer.to_string()).set(value)
+        };
+        set("holdfast_room_issued", f64::from(room.issued));
+        set("holdfast_room_serving", f64::from(room.serving));
+        set("holdfast_room_admitted", room.admitted as f64);
+        set("holdfast_room_inside", room.inside(now) as f64);
+        set("holdfast_room_called", (room.active() - room.inside(now)) as f64);
+        set("holdfast_room_present", self.presence.lock().len() as f64);
+        set("holdfast_room_drain_per_minute", room.drain_per_minute);
+    }
+}
+
+/// The order of the room as it is now, worked out at most once for each draw.
+fn order_of<'a>(room: &Room, known: &'a mut Option<(u32, Arc<Order>)>) -> &'a Order {
+    if known.as_ref().is_none_or(|(run, order)| *run != room.run || !order.is_of(room)) {
+        *known = Some((room.run, Arc::new(Order::of(room))));
+    }
+    &known.as_ref().expect("made just now").1
+}
+
+/// Lets one wish happen.
+fn grant(
+    wish: &Wish,
+    kept: &mut Option<Room>,
+    order: &mut Option<(u32, Arc<Order>)>,
+    most: u32,
+    now: Moment,
+) -> Told {
+    if let (Wish::Plan(plan, seed), None) = (wish, &*kept) {
+        *kept = Some(Room::new(plan.clone(), *seed, now));
+        return Told::Done;
+    }
+    let Some(room) = kept else { return Told::NoRoom };
+    let mut place_of = |room: &Room, ticket: &Ticket| {
+        (ticket.run == room.run && ticket.number <= room.issued)
+            .then(|| order_of(room, order).place(ticket.number))
+    };
+    match wish {
+        Wish::Join => match room.join(most) {
+            Some(number) => Told::Joined(Ticket { run: room.run, number }),
+            None => Told::Full,
+        },
+        Wish::Enter(ticket) => match place_of(room, ticket) {
+            Some(Some(place)) => Told::Entry(room.enter(place, now)),
+            Some(None) => Told::Entry(Entry::NotYet),
+            None => Told::Void,
+        },
+        Wish::Leave(ticket) => match place_of(room, ticket) {
+            Some(place) => {
+                place.into_iter().for_each(|place| room.leave(place));
+                Told::Done
+            }
+            None => Told::Void,
+        },
+        Wish::Plan(plan, seed) => {
+            room.replan(plan.clone(), *seed, now);
+            Told::Done
+        }
+        Wish::Mode(mode) => {
+            room.mode = *mode;
+            Told::Done
+        }
+        Wish::Turn => Told::Done,
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Inbox(mpsc::Receiver<Letter>);
+
+/// Serves the desk for as long as there is one.
+pub(super) async fn work(desk: Arc<Desk>, mut inbox: Inbox, shared: Arc<Shared>) {
+    let mut tick = interval(shared.settings.turn_every.max(Duration::from_millis(10)));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let mut letters = Vec::new();
+        tokio::select! {
+            received = inbox.0.recv_many(&mut letters, MAX_BATCH) => if received == 0 { return },
+            _ = tick.tick() => {}
+        }
+        desk.serve(&shared, letters).await;
+    }
+}

@@ -1,0 +1,70 @@
+//! Who is there: a note of everybody who asked lately how far it is, with the time until which that counts as being
+//! there. Each node keeps its own; nothing of it needs to survive.
+
+use std::collections::BTreeMap;
+
+use holdfast_domain::Moment;
+
+use super::room::Place;
+
+#[derive(Debug)]
+pub struct Presence {
+    seen: BTreeMap<Place, Moment>,
+    most: usize,
+}
+
+impl Presence {
+    /// Remembers at most so many.
+    pub const fn new(most: usize) -> Self {
+        Self { seen: BTreeMap::new(), most }
+    }
+
+    pub fn seen(&mut self, place: Place, until: Moment) {
+        if self.seen.len() >= self.most && !self.seen.contains_key(&place) {
+            // The last in the queue can be forgotten: they will have asked again before it matters.
+            let last = self.seen.last_key_value().map_or(0, |(&last, _)| last);
+            if last <= place {
+                return;
+            }
+            self.seen.remove(&last);
+        }
+        self.seen.insert(place, until);
+    }
+
+    pub fn gone(&mut self, place: Place) {
+        self.seen.remove(&place);
+    }
+
+    /// Nobody is there any more: another run has begun.
+    pub fn clear(&mut self) {
+        self.seen.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
+    /// The first `most` of those who are there and wait.
+    pub fn front(&mut self, most: usize, now: Moment, waits: impl Fn(Place) -> bool) -> Vec<Place> {
+        let mut front = Vec::new();
+        let mut gone = Vec::new();
+        for (&place, &until) in &self.seen {
+            if front.len() >= most {
+                break;
+            }
+            if until <= now || !waits(place) {
+                gone.push(place);
+            } else {
+                front.push(place);
+            }
+        }
+        for place in gone {
+            self.seen.remove(&place);
+        }
+        front
+    }
+}

@@ -1,0 +1,409 @@
+//! The room itself, as a pure machine: a state, an input, a time, and what comes of it.
+//!
+//! ```text
+//!            join              turn                 enter              leave, time is up
+//! (nobody) ──────► waiting ─────────────► called ──────────► inside ──────────────────► used up
+//!                     ▲                     │ did not come in time
+//!                     └─────────────────────┘ keeps its place
+//! ```
+//! Two numbers say almost everything about a crowd of any size: how many tickets were issued, and the highest place
+//! that was called so far. Beyond them only those who are called or inside are kept, at most `max_active` of them, and
+//! one bit a ticket for those who have been inside: a ticket admits once.
+//!
+//! A turn is told who is there (`present`, in the order of their places) and calls the first of them for whom there is
+//! room. Whoever is not there is passed over, and stands at the front again the moment they are back.
+//!
+//! Deliberately absent: clocks, dice, tokens, people's names, and the lottery's arithmetic (`order`): the room speaks of
+//! places, and a place is a place however it was drawn.
+
+use std::collections::BTreeMap;
+
+use holdfast_domain::Moment;
+use serde::{Deserialize, Serialize};
+
+use super::{bits::Bits, order};
+
+/// A place in the queue, from 1.
+pub type Place = u32;
+/// A ticket's number, from 1, in the order of joining.
+pub type Number = u32;
+
+/// How people are let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// In the order they joined.
+    Fifo,
+    /// Those who joined before the opening in an order drawn by lot; whoever comes later behind them.
+    Lottery,
+    /// Everybody, at once.
+    Passthrough,
+    /// Nobody.
+    Reject,
+}
+
+/// What the organiser wants of the room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub method: Method,
+    /// People inside at once.
+    pub max_active: u32,
+    pub admit_per_minute: Option<u32>,
+    /// How long one may stay inside.
+    pub session_s: u32,
+    pub opens_at_ms: Option<i64>,
+    /// For everybody who waits.
+    pub message: Option<String>,
+}
+
+/// What the organiser did to a room that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Running,
+    /// Nobody new is called; whoever is inside stays.
+    Paused,
+    /// The room is out of the way.
+    FailOpen,
+}
+
+/// What the room is like for whoever comes to it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoomState {
+    /// Not in the way of anybody.
+    Off,
+    Scheduled,
+    Open,
+    Paused,
+    SoldOut,
+    /// Nobody is let in.
+    Closed,
+    FailOpen,
+}
+
+impl RoomState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Scheduled => "scheduled",
+            Self::Open => "open",
+            Self::Paused => "paused",
+            Self::SoldOut => "sold_out",
+            Self::Closed => "closed",
+            Self::FailOpen => "fail_open",
+        }
+    }
+
+    /// Whether holds go through without a pass.
+    pub const fn lets_everybody_in(self) -> bool {
+        matches!(self, Self::Off | Self::FailOpen)
+    }
+}
+
+/// The lot: its hash is published before anybody joins, it itself after the draw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lottery {
+    pub seed: [u8; 32],
+    /// How many tickets were in the draw, once it has been.
+    pub drawn: Option<u32>,
+}
+
+impl Lottery {
+    pub fn commitment(&self) -> [u8; 32] {
+        order::commitment(&self.seed)
+    }
+}
+
+/// Somebody who was called, or is inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    pub until: Moment,
+    pub entered: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Room {
+    /// Tickets of another run of this room are void.
+    pub run: u32,
+    pub plan: Plan,
+    pub mode: Mode,
+    pub issued: u32,
+    /// The highest place that was ever called.
+    pub serving: Place,
+    pub lottery: Option<Lottery>,
+    /// What can still be sold, as of the last turn; `None` where it is not counted.
+    pub sellable: Option<u64>,
+    /// People let in, ever.
+    pub admitted: u64,
+    /// Places passed a minute, lately.
+    pub drain_per_minute: f64,
+    /// Calls that the rate allows now.
+    allowance: f64,
+    turned_ms: i64,
+    /// Since when the drain is being measured anew, and from which place.
+    measured: (i64, Place),
+    #[serde(skip)]
+    visits: BTreeMap<Place, Visit>,
+    #[serde(skip)]
+    used: Bits,
+}
+
+/// What became of somebody who wants in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    Inside {
+        until: Moment,
+    },
+    /// Not called yet, or not any more.
+    NotYet,
+    /// Has been inside before.
+    Used,
+}
+
+/// How long somebody who was called has to come.
+const CALL_MS: i64 = 20_000;
+/// The drain is an average over about this long.
+const DRAIN_OVER_MS: f64 = 60_000.0;
+const DRAIN_STEP_MS: i64 = 1_000;
+
+impl Room {
+    pub fn new(plan: Plan, seed: [u8; 32], now: Moment) -> Self {
+        let mut room = Self {
+            run: 1,
+            mode: Mode::Running,
+            issued: 0,
+            serving: 0,
+            lottery: None,
+            sellable: None,
+            admitted: 0,
+            drain_per_minute: 0.0,
+            allowance: 0.0,
+            turned_ms: now.ms(),
+            measured: (now.ms(), 0),
+            visits: BTreeMap::new(),
+            used: Bits::default(),
+            plan,
+        };
+        room.begin(seed);
+        room
+    }
+
+    fn begin(&mut self, seed: [u8; 32]) {
+        self.lottery = (self.plan.method == Method::Lottery).then_some(Lottery { seed, drawn: None });
+        self.drain_per_minute = self.expected_drain();
+        self.allowance = 1.0;
+    }
+
+    /// Before anything was measured: what the plan allows.
+    fn expected_drain(&self) -> f64 {
+        let by_stay = f64::from(self.plan.max_active) * 60.0 / f64::from(self.plan.session_s.max(1));
+        self.plan.admit_per_minute.map_or(by_stay, |most| by_stay.min(f64::from(most)))
+    }
+
+    /// Another plan. The queue stays as it is, unless its order would be another one: that is a new run, and tickets
+    /// from before are void.
+    pub fn replan(&mut self, plan: Plan, seed: [u8; 32], now: Moment) {
+        let queues = |method| matches!(method, Method::Fifo | Method::Lottery);
+        let reordered = queues(self.plan.method) && queues(plan.method) && self.plan.method != plan.method;
+        let first_queue = self.lottery.is_none() && plan.method == Method::Lottery;
+        let has_opened =
+            self.serving > 0 || self.lottery.as_ref().is_some_and(|lottery| lottery.drawn.is_some());
+        let next_sale =
+            has_opened && plan.opens_at_ms != self.plan.opens_at_ms && plan.opens_at_ms > Some(now.ms());
+        if reordered || first_queue || next_sale {
+            let run = self.run + 1;
+            *self = Self { run, mode: self.mode, admitted: self.admitted, ..Self::new(plan, seed, now) };
+        } else {
+            self.plan = plan;
+        }
+    }
+
+    pub fn state(&self, now: Moment) -> RoomState {
+        match (self.mode, self.plan.method) {
+            (Mode::FailOpen, _) => RoomState::FailOpen,
+            (_, Method::Passthrough) => RoomState::Off,
+            (_, Method::Reject) => RoomState::Closed,
+            _ if self.sellable == Some(0) => RoomState::SoldOut,
+            (Mode::Paused, _) => RoomState::Paused,
+            _ if self.plan.opens_at_ms.is_some_and(|opens| now.ms() < opens) => RoomState::Scheduled,
+            _ => RoomState::Open,
+        }
+    }
+
+    /// The next ticket; none beyond `most`.
+    pub fn join(&mut self, most: u32) -> Option<Number> {
+        (self.issued < most).then(|| {
+            self.issued += 1;
+            self.issued
+        })
+    }
+
+    /// Calls the first of those who are there, as far as there is room for them.
+    pub fn turn(&mut self, present: &[Place], sellable: Option<u64>, now: Moment) -> Vec<Place> {
+        self.sellable = sellable;
+        self.end_visits(now);
+        self.grow_allowance(now);
+        if self.state(now) != RoomState::Open {
+            return Vec::new();
+        }
+        self.draw();
+        let called = self.call(present, now);
+        // While nobody waits there is nothing to measure, and nothing to write down.
+        if !present.is_empty() {
+            self.measure(now);
+        }
+        called
+    }
+
+    /// With the opening, or the first turn after it: who is in the draw is settled.
+    fn draw(&mut self) {
+        let issued = self.issued;
+        if let Some(lottery) = &mut self.lottery {
+            lottery.drawn.get_or_insert(issued);
+        }
+    }
+
+    fn call(&mut self, present: &[Place], now: Moment) -> Vec<Place> {
+        let most = self.sellable.map_or(self.plan.max_active, |left| {
+            self.plan.max_active.min(u32::try_from(left).unwrap_or(u32::MAX))
+        });
+        let room = (most as usize).saturating_sub(self.visits.len());
+        let allowed = self.plan.admit_per_minute.map_or(usize::MAX, |_| self.allowance as usize);
+        let waiting =
+            |place: &Place| *place <= self.issued && self.visit(*place).is_none() && !self.used.has(*place);
+        let called: Vec<Place> = present.iter().copied().filter(waiting).take(room.min(allowed)).collect();
+        for &place in &called {
+            self.visits.insert(place, Visit { until: now.plus_ms(CALL_MS), entered: false });
+            self.serving = self.serving.max(place);
+        }
+        if self.plan.admit_per_minute.is_some() && !called.is_empty() {
+            self.allowance -= called.len() as f64;
+            self.turned_ms = now.ms().max(self.turned_ms);
+        }
+        called
+    }
+
+    fn grow_allowance(&mut self, now: Moment) {
+        let Some(per_minute) = self.plan.admit_per_minute else { return };
+        let per_ms = f64::from(per_minute) / 60_000.0;
+        // Two seconds' worth at most, so that a quiet time is not followed by a rush.
+        let most = (per_ms * 2_000.0).max(1.0);
+        if self.allowance < most {
+            let passed_ms = (now.ms() - self.turned_ms).max(0);
+            self.allowance = (self.allowance + per_ms * passed_ms as f64).min(most);
+            self.turned_ms = now.ms().max(self.turned_ms);
+        }
+    }
+
+    fn measure(&mut self, now: Moment) {
+        let (since, from) = self.measured;
+        let passed_ms = now.ms() - since;
+        if passed_ms < DRAIN_STEP_MS {
+            return;
+        }
+        let lately = f64::from(self.serving - from) * 60_000.0 / passed_ms as f64;
+        let weight = 1.0 - (-(passed_ms as f64) / DRAIN_OVER_MS).exp();
+        self.drain_per_minute += weight * (lately - self.drain_per_minute);
+        self.measured = (now.ms(), self.serving);
+    }
+
+    /// Those whose time is up. Who was inside has had their turn; who was called and did not come keeps their place.
+    fn end_visits(&mut self, now: Moment) {
+        let used = &mut self.used;
+        self.visits.retain(|place, visit| {
+            let over = visit.until <= now;
+            if over && visit.entered {
+                used.set(*place);
+            }
+            !over
+        });
+    }
+
+    /// In. Whoever is in already is told the same again.
+    pub fn enter(&mut self, place: Place, now: Moment) -> Entry {
+        if self.used.has(place) {
+            return Entry::Used;
+        }
+        let session_ms = i64::from(self.plan.session_s) * 1000;
+        match self.visits.get_mut(&place) {
+            Some(visit) if visit.until <= now && visit.entered => Entry::Used,
+            Some(visit) if visit.until <= now => Entry::NotYet,
+            Some(visit) if visit.entered => Entry::Inside { until: visit.until },
+            Some(visit) => {
+                *visit = Visit { until: now.plus_ms(session_ms), entered: true };
+                self.admitted += 1;
+                Entry::Inside { until: visit.until }
+            }
+            None => Entry::NotYet,
+        }
+    }
+
+    /// Out, for good.
+    pub fn leave(&mut self, place: Place) {
+        self.visits.remove(&place);
+        if place <= self.issued {
+            self.used.set(place);
+        }
+    }
+
+    pub fn visit(&self, place: Place) -> Option<Visit> {
+        self.visits.get(&place).copied()
+    }
+
+    pub fn is_used(&self, place: Place) -> bool {
+        self.used.has(place)
+    }
+
+    /// Whether somebody with this place may hold now.
+    pub fn admits(&self, place: Place, now: Moment) -> bool {
+        self.visit(place).is_some_and(|visit| visit.entered && now < visit.until)
+    }
+
+    /// People called or inside.
+    pub fn active(&self) -> usize {
+        self.visits.len()
+    }
+
+    pub fn inside(&self, now: Moment) -> usize {
+        self.visits.values().filter(|visit| visit.entered && now < visit.until).count()
+    }
+}
+
+/// A room as it is kept: what a person can read, and two blobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub doc: String,
+    /// Thirteen bytes each: place, end, whether entered.
+    pub visits: Vec<u8>,
+    pub used: Vec<u8>,
+}
+
+impl Room {
+    pub fn keep(&self) -> Kept {
+        let doc = serde_json::to_string(self).expect("a room has text keys and finite numbers");
+        let mut visits = Vec::with_capacity(self.visits.len() * 13);
+        for (place, visit) in &self.visits {
+            visits.extend_from_slice(&place.to_be_bytes());
+            visits.extend_from_slice(&visit.until.ms().to_be_bytes());
+            visits.push(u8::from(visit.entered));
+        }
+        Kept { doc, visits, used: self.used.to_bytes() }
+    }
+
+    /// The room that was kept; `None` for what is none.
+    pub fn unfold(kept: &Kept) -> Option<Self> {
+        let mut room: Self = serde_json::from_str(&kept.doc).ok()?;
+        let (visits, rest) = kept.visits.as_chunks::<13>();
+        if !rest.is_empty() {
+            return None;
+        }
+        for visit in visits {
+            let (place, rest) = visit.split_first_chunk::<4>()?;
+            let (until, entered) = rest.split_first_chunk::<8>()?;
+            let until = Moment::from_ms(i64::from_be_bytes(*until));
+            room.visits.insert(u32::from_be_bytes(*place), Visit { until, entered: entered == [1] });
+        }
+        room.used = Bits::from_bytes(&kept.used);
+        Some(room)
+    }
+}

@@ -1,0 +1,136 @@
+//! Where rooms are kept: the port, and the file beside an embedded ledger.
+//!
+//! A room is changed by one at a time, whoever asks: what `work` does to it is kept whole or not at all.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use holdfast_domain::OfferId;
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::room::{Kept, Place, Room};
+use crate::ledger::LedgerError;
+
+/// Changes a room, given the places at the front of every node's queue. May be called again when another was first.
+pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &[Place]) + Send);
+
+/// Those who wait at this node, the first of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Front<'a> {
+    pub node: &'a str,
+    pub places: &'a [Place],
+}
+
+#[async_trait]
+pub trait RoomStore: Send + Sync + std::fmt::Debug {
+    /// Every offer that has a room.
+    async fn offers(&self) -> Result<Vec<OfferId>, LedgerError>;
+
+    /// Lets `work` change the offer's room, and returns it as it is then.
+    async fn change(
+        &self,
+        offer: &OfferId,
+        front: Front<'_>,
+        work: Work<'_>,
+    ) -> Result<Option<Room>, LedgerError>;
+}
+
+const FILE: &str = "rooms.db";
+/// In a file of its own: a rush at the door must not stand in the way of the books.
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS rooms
+    (offer TEXT PRIMARY KEY, doc TEXT NOT NULL, visits BLOB NOT NULL, used BLOB NOT NULL) STRICT, WITHOUT ROWID";
+const LOAD: &str = "SELECT offer, doc, visits, used FROM rooms";
+const SAVE: &str = "INSERT INTO rooms VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (offer) DO UPDATE SET doc = ?2, visits = ?3, used = ?4";
+
+/// Rooms of one process, in a file beside its books or in memory.
+#[derive(Debug)]
+pub struct FileStore {
+    rooms: tokio::sync::Mutex<HashMap<OfferId, Room>>,
+    connection: Arc<Mutex<Connection>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the waiting rooms in {} cannot be used: {why}; move the file away to begin with none", place.display())]
+pub struct CannotKeep {
+    place: PathBuf,
+    why: String,
+}
+
+impl FileStore {
+    /// In this folder, which must be there and be ours.
+    pub fn open(folder: &Path) -> Result<Self, CannotKeep> {
+        let place = folder.join(FILE);
+        let opened = Connection::open(&place).and_then(|connection| {
+            connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+            connection.pragma_update(None, "synchronous", "full")?;
+            Ok(connection)
+        });
+        opened.and_then(Self::on).map_err(|why| CannotKeep { place, why: why.to_string() })
+    }
+
+    /// Gone with the process.
+    pub fn in_memory() -> Self {
+        let opened = Connection::open_in_memory().and_then(Self::on);
+        opened.expect("memory can be had")
+    }
+
+    fn on(connection: Connection) -> rusqlite::Result<Self> {
+        connection.execute(SCHEMA, [])?;
+        let mut rooms = HashMap::new();
+        {
+            let mut load = connection.prepare(LOAD)?;
+            let mut rows = load.query([])?;
+            while let Some(row) = rows.next()? {
+                let kept = Kept { doc: row.get(1)?, visits: row.get(2)?, used: row.get(3)? };
+                let offer = OfferId::new(&row.get::<_, String>(0)?).ok();
+                match offer.clone().zip(Room::unfold(&kept)) {
+                    Some((offer, room)) => drop(rooms.insert(offer, room)),
+                    None => tracing::error!(?offer, "a waiting room cannot be read and is left out"),
+                }
+            }
+        }
+        Ok(Self { rooms: rooms.into(), connection: Arc::new(Mutex::new(connection)) })
+    }
+}
+
+#[async_trait]
+impl RoomStore for FileStore {
+    async fn offers(&self) -> Result<Vec<OfferId>, LedgerError> {
+        Ok(self.rooms.lock().await.keys().cloned().collect())
+    }
+
+    async fn change(
+        &self,
+        offer: &OfferId,
+        front: Front<'_>,
+        work: Work<'_>,
+    ) -> Result<Option<Room>, LedgerError> {
+        let mut rooms = self.rooms.lock().await;
+        let before = rooms.get(offer);
+        let mut room = before.cloned();
+        work(&mut room, front.places);
+        if let (true, Some(room)) = (room.as_ref() != before, &room) {
+            let (connection, name, kept) = (Arc::clone(&self.connection), offer.to_string(), room.keep());
+            let save = move || connection.lock().execute(SAVE, (name, kept.doc, kept.visits, kept.used));
+            let saved = tokio::task::spawn_blocking(save).await;
+            let why = match saved {
+                Ok(Ok(_)) => None,
+                Ok(Err(fault)) => Some(fault.to_string()),
+                Err(fault) => Some(fault.to_string()),
+            };
+            if let Some(why) = why {
+                return Err(LedgerError::Unavailable(
+                    format!("the waiting room cannot be written: {why}").into(),
+                ));
+            }
+            rooms.insert(offer.clone(), room.clone());
+        }
+        Ok(room)
+    }
+}

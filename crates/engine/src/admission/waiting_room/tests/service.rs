@@ -1,0 +1,145 @@
+//! The rooms as the server meets them: desks, copies, tokens and the file.
+
+use std::{path::Path, sync::Arc};
+
+use holdfast_domain::{HolderId, OfferId};
+
+use super::{at, plan};
+use crate::{
+    admission::waiting_room::{
+        Denied, Method, Plan, RoomState, Rooms, Settings, TicketState,
+        store::{FileStore, RoomStore},
+    },
+    clock::ManualClock,
+    ledger::{
+        Answer,
+        embedded::{self, EmbeddedLedger, Storage},
+    },
+};
+
+fn hall() -> OfferId {
+    OfferId::new("hall").unwrap()
+}
+
+fn holder(name: &str) -> HolderId {
+    HolderId::new(name).unwrap()
+}
+
+async fn open(store: Arc<dyn RoomStore>, clock: &Arc<ManualClock>) -> Arc<Rooms> {
+    let words = Arc::new(|_: &crate::ledger::Outcome| Answer { status: 200, body: Default::default() });
+    let books = embedded::Settings::new(Storage::Memory, clock.clone(), words);
+    let ledger = Arc::new(EmbeddedLedger::open(books).unwrap());
+    Rooms::open(store, ledger, clock.clone(), [5; 32], Settings::default()).await.unwrap()
+}
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(at(0)))
+}
+
+#[tokio::test]
+async fn the_whole_way_in() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    let (hall, alice, bob) = (hall(), holder("alice"), holder("bob"));
+    assert!(matches!(rooms.admit(&hall, &alice, []).await, Ok(None)), "no room, no pass");
+    assert_eq!(rooms.join(&hall, &alice, []).await.unwrap().token, None);
+
+    rooms.plan(&hall, plan(Method::Fifo, 1)).await.unwrap();
+    assert!(matches!(rooms.admit(&hall, &alice, []).await, Err(Denied::NoTicket)));
+    let first = rooms.join(&hall, &alice, []).await.unwrap().token.unwrap();
+    let second = rooms.join(&hall, &bob, []).await.unwrap().token.unwrap();
+    let again = rooms.join(&hall, &bob, [second.as_str()]).await.unwrap();
+    assert_eq!((again.token.as_ref(), again.fresh), (Some(&second), false), "joining is idempotent");
+    let forgot = rooms.join(&hall, &bob, []).await.unwrap();
+    assert_eq!(
+        (forgot.token.as_ref(), forgot.fresh),
+        (Some(&second), false),
+        "also for one who lost the cookie"
+    );
+    rooms.turn(&hall).await.unwrap();
+
+    assert!(matches!(rooms.enter(&hall, &bob, [second.as_str()]).await, Err(Denied::NotYet(_))));
+    assert!(matches!(rooms.enter(&hall, &bob, [first.as_str()]).await, Err(Denied::NoTicket)), "another's");
+    let pass = rooms.enter(&hall, &alice, [first.as_str()]).await.unwrap().token.unwrap();
+    assert!(rooms.admit(&hall, &alice, [pass.as_str()]).await.unwrap().is_some());
+    assert!(
+        matches!(rooms.admit(&hall, &bob, [pass.as_str()]).await, Err(Denied::NoTicket)),
+        "a shared pass"
+    );
+    assert!(
+        matches!(rooms.admit(&hall, &alice, [first.as_str()]).await, Err(Denied::NoTicket)),
+        "a ticket is no pass"
+    );
+
+    rooms.leave(&hall, &alice, [first.as_str()]).await.unwrap();
+    assert!(matches!(rooms.admit(&hall, &alice, [pass.as_str()]).await, Err(Denied::Ended)), "out is out");
+    assert!(matches!(rooms.enter(&hall, &alice, [first.as_str()]).await, Err(Denied::Ended)));
+    rooms.turn(&hall).await.unwrap();
+    assert_eq!(
+        rooms.standing(&hall, &bob, [second.as_str()]).await.unwrap().unwrap().state,
+        TicketState::Ready
+    );
+}
+
+#[tokio::test]
+async fn a_follower_hears_of_its_turn() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    let (hall, alice, bob) = (hall(), holder("alice"), holder("bob"));
+    rooms.plan(&hall, plan(Method::Fifo, 1)).await.unwrap();
+    let first = rooms.join(&hall, &alice, []).await.unwrap().token.unwrap();
+    rooms.turn(&hall).await.unwrap();
+    rooms.enter(&hall, &alice, [first.as_str()]).await.unwrap();
+    let second = rooms.join(&hall, &bob, []).await.unwrap().token.unwrap();
+    let mut following = rooms.follow(&hall, &bob, [second.as_str()]).await.unwrap().unwrap();
+    assert_eq!(following.next().await.unwrap().state, TicketState::Waiting);
+    rooms.leave(&hall, &alice, [first.as_str()]).await.unwrap();
+    while following.next().await.unwrap().state != TicketState::Ready {}
+}
+
+#[tokio::test]
+async fn a_restart_keeps_the_queue_the_seed_and_who_is_inside() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let on = |folder: &Path| -> Arc<dyn RoomStore> { Arc::new(FileStore::open(folder).unwrap()) };
+    let (hall, alice, bob) = (hall(), holder("alice"), holder("bob"));
+    let by_lot = Plan { opens_at_ms: Some(at(10).ms()), ..plan(Method::Lottery, 1) };
+    let (tokens, before) = {
+        let rooms = open(on(folder.path()), &clock).await;
+        rooms.plan(&hall, by_lot).await.unwrap();
+        let alices = rooms.join(&hall, &alice, []).await.unwrap().token.unwrap();
+        let bobs = rooms.join(&hall, &bob, []).await.unwrap().token.unwrap();
+        ([alices, bobs], rooms.board(&hall).await.unwrap().unwrap())
+    };
+    assert_eq!((before.state, before.issued), (RoomState::Scheduled, 2));
+    let rooms = open(on(folder.path()), &clock).await;
+    assert_eq!(rooms.board(&hall).await.unwrap().unwrap(), before);
+    clock.advance_ms(10_000);
+    rooms.turn(&hall).await.unwrap();
+    let mut ready = 0;
+    for (who, token) in [(&alice, &tokens[0]), (&bob, &tokens[1])] {
+        rooms.standing(&hall, who, [token.as_str()]).await.unwrap();
+        rooms.turn(&hall).await.unwrap();
+        let standing = rooms.standing(&hall, who, [token.as_str()]).await.unwrap().unwrap();
+        ready += usize::from(standing.state == TicketState::Ready);
+    }
+    assert_eq!(ready, 1, "one inside at once");
+    let carol = rooms.join(&hall, &holder("carol"), []).await.unwrap().standing.unwrap();
+    assert_eq!(carol.number, 3, "no number is given twice");
+}
+
+#[tokio::test]
+async fn five_hundred_at_once_have_five_hundred_numbers() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    rooms.plan(&hall(), plan(Method::Fifo, 1)).await.unwrap();
+    let joins =
+        (0..500).map(|n| {
+            let rooms = Arc::clone(&rooms);
+            async move {
+                rooms.join(&hall(), &holder(&format!("s{n}")), []).await.unwrap().standing.unwrap().number
+            }
+        });
+    let mut numbers = futures::future::join_all(joins).await;
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=500).collect::<Vec<_>>());
+}
