@@ -104,23 +104,19 @@ impl Pipeline {
         key: Option<IdempotencyKey>,
         wording: Option<Wording>,
     ) -> Result<Reply, SubmitError> {
-        let request = Request { command, actor, key, wording, deadline: self.deadline() };
-        self.admit(request, None).await
+        self.submit_for(None, command, actor, key, wording).await
     }
 
     /// The same for somebody without a key, of whom it is counted how much they hold and do not buy.
     pub async fn submit_for(
         &self,
+        visitor: Option<Visitor>,
         command: Command,
         actor: Actor,
         key: Option<IdempotencyKey>,
-        visitor: Option<Visitor>,
+        wording: Option<Wording>,
     ) -> Result<Reply, SubmitError> {
-        let request = Request { command, actor, key, wording: None, deadline: self.deadline() };
-        self.admit(request, visitor).await
-    }
-
-    async fn admit(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
+        let request = Request { command, actor, key, wording, deadline: self.deadline() };
         let busy = |_| LedgerError::Overloaded;
         let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
         self.admitted(request, visitor, admitted).await

@@ -8,6 +8,7 @@ mod histories;
 pub(crate) mod house;
 mod nodes;
 mod refuses;
+mod rooms;
 mod seeded_bugs;
 mod traps;
 

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{
     order::Order,
-    presence::Presence,
+    presence::{self, Presence},
     room::{Entry, Mode, Place, Plan, Room},
     rooms::Shared,
     store::Front,
@@ -127,7 +127,10 @@ impl Desk {
     }
 
     fn front(&self, copy: Option<&Copy>, most: usize, now: Moment) -> Vec<Place> {
-        let Some(Copy { room, .. }) = copy else { return Vec::new() };
+        let Some(Copy { room, order }) = copy else { return Vec::new() };
+        if **order == Order::Undrawn {
+            return Vec::new();
+        }
         let waits = |place| room.visit(place).is_none_or(|visit| visit.until <= now) && !room.is_used(place);
         self.presence.lock().front(most, now, waits)
     }
@@ -148,10 +151,15 @@ impl Desk {
         let Some(room) = room else { return };
         let same = |(run, order): &(u32, Arc<Order>)| *run == room.run && order.is_of(&room);
         let order = known.filter(same).map_or_else(|| Arc::new(Order::of(&room)), |(_, order)| order);
-        let another_run = self.copy.borrow().as_ref().is_some_and(|copy| copy.room.run != room.run);
-        if another_run {
-            self.presence.lock().clear();
-            self.joined.lock().clear();
+        match self.copy.borrow().as_deref() {
+            // Loaded: nobody has asked here yet, so nobody can be passed over yet.
+            None if room.issued > 0 => self.presence.lock().wait_until(now.plus_ms(presence::WARM_UP_MS)),
+            Some(before) if before.room.run != room.run => {
+                self.presence.lock().clear();
+                self.joined.lock().clear();
+            }
+            Some(before) if *before.order == Order::Undrawn => self.presence.lock().draw(&order),
+            _ => {}
         }
         self.measure(&room, now);
         self.copy.send_replace(Some(Arc::new(Copy { room, order })));
@@ -167,7 +175,7 @@ impl Desk {
         set("holdfast_room_inside", room.inside(now) as f64);
         set("holdfast_room_called", (room.active() - room.inside(now)) as f64);
         set("holdfast_room_present", self.presence.lock().len() as f64);
-        set("holdfast_room_drain_per_minute", room.drain_per_minute);
+        set("holdfast_room_drain_per_minute", room.drain_per_minute());
     }
 }
 

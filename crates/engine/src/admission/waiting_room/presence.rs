@@ -5,18 +5,23 @@ use std::collections::BTreeMap;
 
 use holdfast_domain::Moment;
 
-use super::room::Place;
+use super::{order::Order, room::Place};
+
+/// Those near the front ask every two or three seconds: after so long, whoever of them is there has.
+pub(super) const WARM_UP_MS: i64 = 7_000;
 
 #[derive(Debug)]
 pub struct Presence {
     seen: BTreeMap<Place, Moment>,
     most: usize,
+    /// Before then nobody knows who is there.
+    warm_at: Moment,
 }
 
 impl Presence {
     /// Remembers at most so many.
     pub const fn new(most: usize) -> Self {
-        Self { seen: BTreeMap::new(), most }
+        Self { seen: BTreeMap::new(), most, warm_at: Moment::MIN }
     }
 
     pub fn seen(&mut self, place: Place, until: Moment) {
@@ -35,6 +40,19 @@ impl Presence {
         self.seen.remove(&place);
     }
 
+    /// A node that has just started waits until whoever is there has had time to say so: else the first to ask would be
+    /// let in before those who stand in front of them.
+    pub const fn wait_until(&mut self, warm_at: Moment) {
+        self.warm_at = warm_at;
+    }
+
+    /// The lots are drawn: those who were known by their numbers have places now.
+    pub fn draw(&mut self, order: &Order) {
+        let numbers = std::mem::take(&mut self.seen);
+        self.seen =
+            numbers.into_iter().filter_map(|(number, until)| Some((order.place(number)?, until))).collect();
+    }
+
     /// Nobody is there any more: another run has begun.
     pub fn clear(&mut self) {
         self.seen.clear();
@@ -51,6 +69,9 @@ impl Presence {
     /// The first `most` of those who are there and wait.
     pub fn front(&mut self, most: usize, now: Moment, waits: impl Fn(Place) -> bool) -> Vec<Place> {
         let mut front = Vec::new();
+        if now < self.warm_at {
+            return front;
+        }
         let mut gone = Vec::new();
         for (&place, &until) in &self.seen {
             if front.len() >= most {

@@ -106,6 +106,7 @@ pub struct Lottery {
     pub seed: [u8; 32],
     /// How many tickets were in the draw, once it has been.
     pub drawn: Option<u32>,
+    drawn_ms: i64,
 }
 
 impl Lottery {
@@ -135,10 +136,10 @@ pub struct Room {
     pub sellable: Option<u64>,
     /// People let in, ever.
     pub admitted: u64,
-    /// Places passed a minute, lately.
-    pub drain_per_minute: f64,
-    /// Calls that the rate allows now.
-    allowance: f64,
+    /// Places passed in a thousand minutes, at the pace of lately. Whole numbers are kept exactly.
+    drain: u64,
+    /// Millionths of calls that the rate allows now.
+    allowance: i64,
     turned_ms: i64,
     /// Since when the drain is being measured anew, and from which place.
     measured: (i64, Place),
@@ -162,8 +163,12 @@ pub enum Entry {
 
 /// How long somebody who was called has to come.
 const CALL_MS: i64 = 20_000;
+/// In the unit of the allowance.
+const ONE_CALL: i64 = 1_000_000;
+/// From the draw of a lottery to the first call.
+const SETTLE_MS: i64 = 4_000;
 /// The drain is an average over about this long.
-const DRAIN_OVER_MS: f64 = 60_000.0;
+const DRAIN_OVER_MS: i64 = 60_000;
 const DRAIN_STEP_MS: i64 = 1_000;
 
 impl Room {
@@ -176,8 +181,8 @@ impl Room {
             lottery: None,
             sellable: None,
             admitted: 0,
-            drain_per_minute: 0.0,
-            allowance: 0.0,
+            drain: 0,
+            allowance: 0,
             turned_ms: now.ms(),
             measured: (now.ms(), 0),
             visits: BTreeMap::new(),
@@ -189,15 +194,21 @@ impl Room {
     }
 
     fn begin(&mut self, seed: [u8; 32]) {
-        self.lottery = (self.plan.method == Method::Lottery).then_some(Lottery { seed, drawn: None });
-        self.drain_per_minute = self.expected_drain();
-        self.allowance = 1.0;
+        self.lottery =
+            (self.plan.method == Method::Lottery).then_some(Lottery { seed, drawn: None, drawn_ms: 0 });
+        self.drain = self.expected_drain();
+        self.allowance = ONE_CALL;
     }
 
     /// Before anything was measured: what the plan allows.
-    fn expected_drain(&self) -> f64 {
-        let by_stay = f64::from(self.plan.max_active) * 60.0 / f64::from(self.plan.session_s.max(1));
-        self.plan.admit_per_minute.map_or(by_stay, |most| by_stay.min(f64::from(most)))
+    fn expected_drain(&self) -> u64 {
+        let by_stay = u64::from(self.plan.max_active) * 60_000 / u64::from(self.plan.session_s.max(1));
+        self.plan.admit_per_minute.map_or(by_stay, |most| by_stay.min(u64::from(most) * 1000))
+    }
+
+    /// Places passed a minute, lately.
+    pub fn drain_per_minute(&self) -> f64 {
+        self.drain as f64 / 1000.0
     }
 
     /// Another plan. The queue stays as it is, unless its order would be another one: that is a new run, and tickets
@@ -246,7 +257,10 @@ impl Room {
         if self.state(now) != RoomState::Open {
             return Vec::new();
         }
-        self.draw();
+        self.draw(now);
+        if self.is_settling(now) {
+            return Vec::new();
+        }
         let called = self.call(present, now);
         // While nobody waits there is nothing to measure, and nothing to write down.
         if !present.is_empty() {
@@ -256,11 +270,17 @@ impl Room {
     }
 
     /// With the opening, or the first turn after it: who is in the draw is settled.
-    fn draw(&mut self) {
+    fn draw(&mut self, now: Moment) {
         let issued = self.issued;
-        if let Some(lottery) = &mut self.lottery {
-            lottery.drawn.get_or_insert(issued);
+        if let Some(lottery) = self.lottery.as_mut().filter(|lottery| lottery.drawn.is_none()) {
+            lottery.drawn = Some(issued);
+            lottery.drawn_ms = now.ms();
         }
+    }
+
+    /// After the draw every node must first hear of it and say who of its visitors is in front.
+    fn is_settling(&self, now: Moment) -> bool {
+        self.lottery.as_ref().is_some_and(|lottery| now.ms() < lottery.drawn_ms + SETTLE_MS)
     }
 
     fn call(&mut self, present: &[Place], now: Moment) -> Vec<Place> {
@@ -268,7 +288,8 @@ impl Room {
             self.plan.max_active.min(u32::try_from(left).unwrap_or(u32::MAX))
         });
         let room = (most as usize).saturating_sub(self.visits.len());
-        let allowed = self.plan.admit_per_minute.map_or(usize::MAX, |_| self.allowance as usize);
+        let allowed =
+            self.plan.admit_per_minute.map_or(usize::MAX, |_| (self.allowance / ONE_CALL).max(0) as usize);
         let waiting =
             |place: &Place| *place <= self.issued && self.visit(*place).is_none() && !self.used.has(*place);
         let called: Vec<Place> = present.iter().copied().filter(waiting).take(room.min(allowed)).collect();
@@ -277,7 +298,7 @@ impl Room {
             self.serving = self.serving.max(place);
         }
         if self.plan.admit_per_minute.is_some() && !called.is_empty() {
-            self.allowance -= called.len() as f64;
+            self.allowance -= called.len() as i64 * ONE_CALL;
             self.turned_ms = now.ms().max(self.turned_ms);
         }
         called
@@ -285,12 +306,12 @@ impl Room {
 
     fn grow_allowance(&mut self, now: Moment) {
         let Some(per_minute) = self.plan.admit_per_minute else { return };
-        let per_ms = f64::from(per_minute) / 60_000.0;
+        let grown_in = |ms: i64| i64::from(per_minute) * ONE_CALL / 60_000 * ms;
         // Two seconds' worth at most, so that a quiet time is not followed by a rush.
-        let most = (per_ms * 2_000.0).max(1.0);
+        let most = grown_in(2_000).max(ONE_CALL);
         if self.allowance < most {
-            let passed_ms = (now.ms() - self.turned_ms).max(0);
-            self.allowance = (self.allowance + per_ms * passed_ms as f64).min(most);
+            let passed_ms = (now.ms() - self.turned_ms).clamp(0, 60_000);
+            self.allowance = (self.allowance + grown_in(passed_ms)).min(most);
             self.turned_ms = now.ms().max(self.turned_ms);
         }
     }
@@ -301,9 +322,11 @@ impl Room {
         if passed_ms < DRAIN_STEP_MS {
             return;
         }
-        let lately = f64::from(self.serving - from) * 60_000.0 / passed_ms as f64;
-        let weight = 1.0 - (-(passed_ms as f64) / DRAIN_OVER_MS).exp();
-        self.drain_per_minute += weight * (lately - self.drain_per_minute);
+        let lately = i128::from(self.serving - from) * 60_000_000 / i128::from(passed_ms);
+        // What is older than a minute hardly counts.
+        let weight = i128::from(passed_ms.min(DRAIN_OVER_MS));
+        let drain = i128::from(self.drain);
+        self.drain = (drain + (lately - drain) * weight / i128::from(DRAIN_OVER_MS)).max(0) as u64;
         self.measured = (now.ms(), self.serving);
     }
 

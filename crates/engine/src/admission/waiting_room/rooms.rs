@@ -110,7 +110,7 @@ impl Board {
             inside: room.inside(now),
             admitted: room.admitted,
             sellable: room.sellable,
-            drain_per_minute: room.drain_per_minute.round() as u32,
+            drain_per_minute: room.drain_per_minute().round() as u32,
             lottery: room.lottery.clone(),
         }
     }
@@ -278,8 +278,8 @@ impl Rooms {
 
     /// Notes that somebody is there.
     fn saw(&self, desk: &Desk, standing: Standing) -> Standing {
-        if let (TicketState::Waiting, Some(place)) = (standing.state, standing.place) {
-            desk.presence.lock().seen(place, standing.present_until(self.shared.clock.now()));
+        if standing.state == TicketState::Waiting {
+            desk.presence.lock().seen(standing.presence(), standing.present_until(self.shared.clock.now()));
         }
         standing
     }

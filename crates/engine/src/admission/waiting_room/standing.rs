@@ -75,6 +75,11 @@ impl Standing {
         Self { state, number, place, ahead, eta_s, retry_after_ms, until }
     }
 
+    /// What they are known by among those who are there: their place, or their number while there are no places yet.
+    pub fn presence(&self) -> Place {
+        self.place.unwrap_or(self.number)
+    }
+
     /// Until when having asked now counts as being there.
     pub fn present_until(&self, now: Moment) -> Moment {
         now.plus_ms(2 * i64::from(self.retry_after_ms) + 5_000)
@@ -106,11 +111,11 @@ fn eta(room: &Room, ahead: Option<u32>, state: TicketState, now: Moment) -> Opti
         TicketState::Ready | TicketState::Admitted | TicketState::Open => return Some((0, 0)),
         _ => return None,
     }
-    if room.state(now) == RoomState::Paused || room.drain_per_minute < 0.01 {
+    if room.state(now) == RoomState::Paused || room.drain_per_minute() < 0.01 {
         return None;
     }
     let opening_s = until_opening_ms(room, now) as f64 / 1000.0;
-    let minutes = f64::from(ahead? + 1) / room.drain_per_minute;
+    let minutes = f64::from(ahead? + 1) / room.drain_per_minute();
     let seconds = |factor: f64| (opening_s + minutes * 60.0 * factor).ceil() as u32;
     Some((seconds(0.66), seconds(2.0)))
 }

@@ -27,6 +27,7 @@ mod lanes;
 mod lists;
 mod payments;
 mod replica;
+mod rooms;
 mod rows;
 mod schema;
 pub mod secrets;

@@ -12,6 +12,7 @@ use holdfast_domain::{HolderId, Moment, OfferId};
 use super::{Dice, at, plan};
 use crate::admission::waiting_room::{
     Entry, Method, Order, Pass, Place, Plan, Presence, Room, Signer, Standing, Ticket, TicketState,
+    presence::WARM_UP_MS,
 };
 
 const VISITORS: usize = 50_000;
@@ -33,7 +34,9 @@ enum Doing {
 struct Guest {
     holder: HolderId,
     doing: Doing,
+    ticket: Ticket,
     token: String,
+    asked: u32,
     /// When it will close the lid, if it is one of those.
     leaves_at: Option<i64>,
     entered: u32,
@@ -54,7 +57,7 @@ struct Crowd {
     /// By the crowd's own account: who sits there and waits.
     there: BTreeSet<Place>,
     entered: Vec<Place>,
-    /// Whom each place belongs to.
+    /// How full it was, each second that there were more people than room.
     used_share: Vec<f64>,
 }
 
@@ -72,7 +75,9 @@ impl Crowd {
             Guest {
                 holder,
                 doing: Doing::Coming,
+                ticket: Ticket { run: 0, number: 0 },
                 token: String::new(),
+                asked: 0,
                 leaves_at: leaves,
                 entered: 0,
                 ahead: None,
@@ -111,14 +116,21 @@ impl Crowd {
     fn turn(&mut self, now: Moment) {
         let room = &self.room;
         let waits = |place| room.visit(place).is_none_or(|visit| visit.until <= now) && !room.is_used(place);
-        let front = self.presence.front(4_096, now, waits);
+        let front = match self.order {
+            Order::Undrawn => Vec::new(),
+            _ => self.presence.front(4_096, now, waits),
+        };
         let called = self.room.turn(&front, None, now);
         if !self.order.is_of(&self.room) {
             self.order = Order::of(&self.room);
+            self.presence.draw(&self.order);
+            self.there = self.there.iter().map(|number| self.order.place(*number).unwrap()).collect();
         }
         // Order: whoever sits there was called before everybody behind them.
         let last = called.last().copied().unwrap_or(0);
-        called.iter().for_each(|place| drop(self.there.remove(place)));
+        for place in &called {
+            self.there.remove(place);
+        }
         if let Some(&first) = self.there.first() {
             assert!(first > last, "{first} sat there and {last} was called");
         }
@@ -148,6 +160,7 @@ impl Crowd {
         let number = self.room.join(u32::MAX).unwrap();
         let ticket = Ticket { run: self.room.run, number };
         let guest = &mut self.guests[n];
+        guest.ticket = ticket;
         guest.token = self.signer.ticket(&self.offer, ticket, &guest.holder);
         guest.doing = Doing::Waiting;
         self.ask(n, now);
@@ -161,17 +174,19 @@ impl Crowd {
         if let Some(back) = back {
             self.agenda.push(Reverse((back, n)));
         }
-        let ticket = self.signer.read_ticket(&guest.token, &self.offer, &guest.holder).unwrap();
-        if let Some(place) = self.order.place(ticket.number) {
-            self.there.remove(&place);
-        }
+        let ticket = guest.ticket;
+        self.there.remove(&self.order.place(ticket.number).unwrap_or(ticket.number));
     }
 
     /// Asks how far it is, and goes in when it is its turn.
     fn ask(&mut self, n: usize, now: Moment) {
         let guest = &mut self.guests[n];
-        let ticket =
-            self.signer.read_ticket(&guest.token, &self.offer, &guest.holder).expect("its own ticket");
+        guest.asked += 1;
+        if guest.asked % 16 == 1 {
+            let read = self.signer.read_ticket(&guest.token, &self.offer, &guest.holder);
+            assert_eq!(read, Some(guest.ticket));
+        }
+        let ticket = guest.ticket;
         let standing = Standing::of(&self.room, &self.order, ticket.number, now);
         if let (Some(before), Some(ahead)) = (guest.ahead, standing.ahead) {
             assert!(ahead <= before, "people ahead never rise: {before} then {ahead}");
@@ -182,10 +197,8 @@ impl Crowd {
             TicketState::Waiting => {}
             other => panic!("a guest who waits is told {other:?}"),
         }
-        if let Some(place) = standing.place {
-            self.presence.seen(place, standing.present_until(now));
-            self.there.insert(place);
-        }
+        self.presence.seen(standing.presence(), standing.present_until(now));
+        self.there.insert(standing.presence());
         let next = now.ms() + i64::from(standing.retry_after_ms);
         let lid = guest.leaves_at.filter(|at| *at > now.ms()).unwrap_or(i64::MAX);
         self.agenda.push(Reverse((next.min(lid), n)));
@@ -224,22 +237,21 @@ impl Crowd {
     }
 
     /// The process dies and starts again: what was kept is there, who was there is not known.
-    fn restart(&mut self) {
+    fn restart(&mut self, now: Moment) {
         let kept = self.room.keep();
         let restored = Room::unfold(&kept).expect("what was kept can be read");
-        assert_eq!(restored, self.room);
+        assert!(restored == self.room, "and is what it was");
         self.room = restored;
         self.order = Order::of(&self.room);
         self.presence = Presence::new(VISITORS);
-        // Nobody has asked since; whoever sits there will.
-        self.there.clear();
+        self.presence.wait_until(now.plus_ms(WARM_UP_MS));
     }
 
     fn run(mut self, restarts_at: Option<i64>) -> Self {
         for s in 1..20_000 {
             self.second(at(s));
             if restarts_at == Some(s) {
-                self.restart();
+                self.restart(at(s));
             }
             if self.is_over() {
                 return self;

@@ -37,7 +37,7 @@ fn who_is_away_is_passed_over_and_keeps_the_place() {
 fn who_was_called_and_did_not_come_makes_room() {
     let mut room = room(plan(Method::Fifo, 1), 3);
     assert_eq!(room.turn(&all(3), None, at(1)), [1]);
-    assert_eq!(room.turn(&[2, 3], None, at(20)), [], "it has a while to come");
+    assert_eq!(room.turn(&[2, 3], None, at(20)), [0; 0], "it has a while to come");
     assert_eq!(room.turn(&[2, 3], None, at(21)), [2]);
     assert_eq!(room.enter(1, at(21)), Entry::NotYet);
     enter(&mut room, 2, 22);
@@ -60,7 +60,7 @@ fn a_visit_ends_and_a_ticket_with_it() {
 fn nobody_is_let_in_for_what_cannot_be_sold() {
     let mut room = room(plan(Method::Fifo, 10), 20);
     assert_eq!(room.turn(&all(20), Some(3), at(1)), [1, 2, 3]);
-    assert_eq!(room.turn(&all(20), Some(0), at(2)), []);
+    assert_eq!(room.turn(&all(20), Some(0), at(2)), [0; 0]);
     assert_eq!(room.state(at(2)), RoomState::SoldOut);
     assert_eq!(Standing::of(&room, &Order::ByNumber, 9, at(2)).state, TicketState::SoldOut);
     enter(&mut room, 1, 2);
@@ -84,7 +84,7 @@ fn paused_is_paused_and_open_is_open() {
     room.turn(&[1], None, at(1));
     enter(&mut room, 1, 1);
     room.mode = Mode::Paused;
-    assert_eq!(room.turn(&all(5), None, at(2)), []);
+    assert_eq!(room.turn(&all(5), None, at(2)), [0; 0]);
     assert!(room.admits(1, at(2)), "whoever is inside stays");
     assert_eq!(Standing::of(&room, &Order::ByNumber, 2, at(2)).eta_s, None, "nobody can tell");
     room.mode = Mode::FailOpen;
@@ -97,7 +97,7 @@ fn paused_is_paused_and_open_is_open() {
 fn before_the_opening_nobody_is_called() {
     let later = Plan { opens_at_ms: Some(at(60).ms()), ..plan(Method::Fifo, 5) };
     let mut room = room(later, 5);
-    assert_eq!(room.turn(&all(5), None, at(59)), []);
+    assert_eq!(room.turn(&all(5), None, at(59)), [0; 0]);
     assert_eq!(room.state(at(59)), RoomState::Scheduled);
     assert_eq!(room.turn(&all(5), None, at(60)), all(5));
 }
@@ -121,8 +121,10 @@ fn a_change_of_plan_keeps_the_queue_unless_its_order_changes() {
 fn a_room_is_kept_whole() {
     let mut room = room(Plan { message: Some("soon".into()), ..plan(Method::Lottery, 3) }, 9);
     room.turn(&all(9), Some(7), at(1));
-    enter(&mut room, 1, 1);
-    enter(&mut room, 2, 1);
+    assert_eq!(room.turn(&all(9), Some(7), at(4)), [0; 0], "a draw has to settle");
+    room.turn(&all(9), Some(7), at(5));
+    enter(&mut room, 1, 5);
+    enter(&mut room, 2, 5);
     room.leave(2);
     let kept = room.keep();
     assert_eq!(Room::unfold(&kept), Some(room));

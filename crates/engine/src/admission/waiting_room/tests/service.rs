@@ -115,6 +115,8 @@ async fn a_restart_keeps_the_queue_the_seed_and_who_is_inside() {
     assert_eq!(rooms.board(&hall).await.unwrap().unwrap(), before);
     clock.advance_ms(10_000);
     rooms.turn(&hall).await.unwrap();
+    // The draw has settled, and whoever is there has had time to say so.
+    clock.advance_ms(10_000);
     let mut ready = 0;
     for (who, token) in [(&alice, &tokens[0]), (&bob, &tokens[1])] {
         rooms.standing(&hall, who, [token.as_str()]).await.unwrap();

@@ -1,0 +1,126 @@
+//! Waiting rooms that all nodes share: one row a room, changed by one node at a time.
+
+use async_trait::async_trait;
+use holdfast_domain::OfferId;
+use tokio_postgres::types::Type;
+
+use super::{
+    PostgresLedger,
+    session::{Session, Sql, Trouble},
+};
+use crate::{
+    admission::waiting_room::{
+        Kept, Place, Room,
+        store::{Front, RoomStore, Work},
+    },
+    ledger::LedgerError,
+};
+
+const OFFERS: Sql = Sql { text: "SELECT offer_id FROM holdfast.rooms", types: &[] };
+/// Locking rule: the room's row, first of all and until the commit; everything else of the room is touched only under it.
+const TAKE: Sql = Sql {
+    text: "SELECT doc, visits, used FROM holdfast.rooms WHERE offer_id = $1 FOR UPDATE",
+    types: &[Type::TEXT],
+};
+const MAKE: Sql = Sql {
+    text: "INSERT INTO holdfast.rooms (offer_id, doc, visits, used) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (offer_id) DO NOTHING",
+    types: &[Type::TEXT, Type::TEXT, Type::BYTEA, Type::BYTEA],
+};
+const PUT: Sql = Sql {
+    text: "UPDATE holdfast.rooms SET doc = $2, visits = $3, used = $4, changed_at = clock_timestamp()
+           WHERE offer_id = $1",
+    types: &[Type::TEXT, Type::TEXT, Type::BYTEA, Type::BYTEA],
+};
+const TELL: Sql = Sql {
+    text: "INSERT INTO holdfast.room_fronts VALUES ($1, $2, $3, clock_timestamp())
+           ON CONFLICT (offer_id, node) DO UPDATE SET places = excluded.places, seen_at = excluded.seen_at",
+    types: &[Type::TEXT, Type::TEXT, Type::BYTEA],
+};
+/// A node that says nothing for a few seconds has gone, and its visitors with it; they come back through another.
+const HEAR: Sql = Sql {
+    text: "SELECT places FROM holdfast.room_fronts
+           WHERE offer_id = $1 AND node <> $2 AND seen_at > clock_timestamp() - interval '4 seconds'",
+    types: &[Type::TEXT, Type::TEXT],
+};
+const FORGET: Sql = Sql {
+    text: "DELETE FROM holdfast.room_fronts WHERE offer_id = $1 AND seen_at < clock_timestamp() - interval '1 hour'",
+    types: &[Type::TEXT],
+};
+
+/// How often a change is tried that lost a race.
+const ATTEMPTS: usize = 4;
+
+#[async_trait]
+impl RoomStore for PostgresLedger {
+    async fn offers(&self) -> Result<Vec<OfferId>, LedgerError> {
+        let rows = self.books.sessions.ordinary().await?.rows(&OFFERS, &[]).await?;
+        Ok(rows.iter().filter_map(|row| OfferId::new(row.get(0)).ok()).collect())
+    }
+
+    async fn change(
+        &self,
+        offer: &OfferId,
+        front: Front<'_>,
+        work: Work<'_>,
+    ) -> Result<Option<Room>, LedgerError> {
+        let mut attempt = 1;
+        loop {
+            let mut session = self.books.sessions.ordinary().await?;
+            session.begin().await?;
+            match change(&session, offer, front, work).await {
+                Ok(room) => {
+                    session.send_commit().await?;
+                    session.ended();
+                    return Ok(room);
+                }
+                Err(Trouble::Lost(_)) if attempt < ATTEMPTS => attempt += 1,
+                Err(trouble) => return Err(trouble.into()),
+            }
+        }
+    }
+}
+
+async fn change(
+    session: &Session,
+    offer: &OfferId,
+    front: Front<'_>,
+    work: Work<'_>,
+) -> Result<Option<Room>, Trouble> {
+    let taken = session.rows(&TAKE, &[&offer.as_str()]).await?;
+    let before = taken.first().map(|row| Kept { doc: row.get(0), visits: row.get(1), used: row.get(2) });
+    let unreadable = || Trouble::Down(format!("the waiting room of {offer} cannot be read").into());
+    let mut room = before.as_ref().map(|kept| Room::unfold(kept).ok_or_else(unreadable)).transpose()?;
+    let present = match before {
+        Some(_) => fronts(session, offer, front).await?,
+        None => front.places.to_vec(),
+    };
+    work(&mut room, &present);
+    let after = room.as_ref().map(Room::keep);
+    if let Some(Kept { doc, visits, used }) = after.as_ref().filter(|_| after != before) {
+        let sql = if before.is_some() { &PUT } else { &MAKE };
+        if session.change(sql, &[&offer.as_str(), doc, visits, used]).await? == 0 {
+            return Err(Trouble::lost("another node has made the room"));
+        }
+    }
+    Ok(room)
+}
+
+/// Tells the others who waits here, and hears who waits there: all of them in the order of their places.
+async fn fronts(session: &Session, offer: &OfferId, front: Front<'_>) -> Result<Vec<Place>, Trouble> {
+    let offer = offer.as_str();
+    let own: Vec<u8> = front.places.iter().flat_map(|place| place.to_be_bytes()).collect();
+    session.change(&TELL, &[&offer, &front.node, &own]).await?;
+    let others = session.rows(&HEAR, &[&offer, &front.node]).await?;
+    if others.is_empty() {
+        session.change(&FORGET, &[&offer]).await?;
+    }
+    let mut present = front.places.to_vec();
+    for row in &others {
+        let (places, _) = row.get::<_, &[u8]>(0).as_chunks::<4>();
+        present.extend(places.iter().map(|place| Place::from_be_bytes(*place)));
+    }
+    present.sort_unstable();
+    present.dedup();
+    Ok(present)
+}
