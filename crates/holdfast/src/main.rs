@@ -24,6 +24,7 @@ mod node;
 mod payments;
 mod place;
 mod race;
+mod room;
 mod serve;
 mod server_args;
 mod settings;
@@ -60,6 +61,7 @@ enum Command {
     Keys(keys::KeysArgs),
     Migrate(migrate::MigrateArgs),
     Payments(payments::PaymentsArgs),
+    Room(room::RoomArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Doctor(doctor::DoctorArgs),
@@ -80,6 +82,7 @@ impl Command {
             Self::Keys(args) => keys::run(args),
             Self::Migrate(args) => migrate::run(args),
             Self::Payments(args) => payments::run(args),
+            Self::Room(args) => room::run(args),
             Self::Import(args) => import::run(args),
             Self::Export(args) => export::run(args),
             Self::Doctor(args) => doctor::run(args),
@@ -98,6 +101,7 @@ impl Command {
             Self::Keys(args) => args.wants_json(),
             Self::Migrate(args) => args.json,
             Self::Payments(args) => args.wants_json(),
+            Self::Room(args) => args.wants_json(),
             Self::Import(args) => args.json,
             Self::Doctor(args) => args.json,
             Self::Config(args) => args.json,

@@ -13,7 +13,14 @@ use std::{
 };
 
 use holdfast_engine::{
-    admission::{RateLimiter, hoarding::Hoarding},
+    admission::{
+        RateLimiter,
+        hoarding::Hoarding,
+        waiting_room::{
+            Rooms,
+            store::{CannotKeep, FileStore, RoomStore},
+        },
+    },
     clock::{Clock, SystemClock},
     gate::{Gate, redis},
     ledger::{
@@ -84,23 +91,31 @@ impl Node {
                 let opened = embedded(Storage::Dir(folder.clone()), settings)?;
                 // Only now is the folder ours, and the secret in it.
                 let secret = session_secret(folder).map_err(|fault| cannot_keep_secret(folder, fault))?;
-                Self::around(opened, settings, secret)
+                let rooms = FileStore::open(folder).map_err(|fault| cannot_keep_rooms(&fault))?;
+                Self::around(opened, settings, secret, Arc::new(rooms)).await
             }
             Books::Postgres(connecting) => {
                 arrival::wait_for(connecting, settings.pg_wait).await?;
-                let opened = shared(connecting, settings).await.map_err(|fault| cannot_share(&fault))?;
+                let books = shared(connecting, settings).await.map_err(|fault| cannot_share(&fault))?;
                 let secret = postgres::secrets::session(connecting, random_secret()).await;
-                Self::around(opened, settings, secret.map_err(|fault| cannot_share(&fault))?)
+                let secret = secret.map_err(|fault| cannot_share(&fault))?;
+                Self::around(Opened::Postgres(books.clone()), settings, secret, books).await
             }
         }
     }
 
     /// Opens empty books that are gone with the process.
-    pub fn in_memory(settings: &Settings) -> Result<Self, Failure> {
-        Self::around(embedded(Storage::Memory, settings)?, settings, random_secret())
+    pub async fn in_memory(settings: &Settings) -> Result<Self, Failure> {
+        let rooms = Arc::new(FileStore::in_memory());
+        Self::around(embedded(Storage::Memory, settings)?, settings, random_secret(), rooms).await
     }
 
-    fn around(opened: Opened, settings: &Settings, secret: [u8; 32]) -> Result<Self, Failure> {
+    async fn around(
+        opened: Opened,
+        settings: &Settings,
+        secret: [u8; 32],
+        rooms: Arc<dyn RoomStore>,
+    ) -> Result<Self, Failure> {
         let clock = opened.clock();
         let ledger = opened.ledger();
         let redis = settings.shared_redis(&clock).map_err(|fault| unusable_gate(settings, fault))?;
@@ -112,11 +127,19 @@ impl Node {
             Some(gate) => pipeline.with_gate(gate),
             None => pipeline,
         });
+        let rooms = Rooms::open(
+            rooms,
+            Arc::clone(&ledger),
+            Arc::clone(&clock),
+            secret,
+            settings.admission.rooms.clone(),
+        );
+        let rooms = rooms.await.map_err(|fault| cannot_share(&fault))?;
         let live_map = LiveMap::new(ledger, settings.live_map.clone());
         let payments =
             settings.payments.as_ref().map(|payments| desk(payments, &pipeline, &clock)).transpose()?;
         let settings = settings.for_server(secret);
-        let parts = Parts { pipeline, live_map, clock: clock.clone(), limiter, payments, settings };
+        let parts = Parts { pipeline, live_map, clock: clock.clone(), limiter, rooms, payments, settings };
         Ok(Self { opened, clock, parts })
     }
 
@@ -174,7 +197,7 @@ fn embedded(storage: Storage, settings: &Settings) -> Result<Opened, Failure> {
     Ok(Opened::Embedded(Arc::new(ledger)))
 }
 
-async fn shared(connecting: &Connecting, settings: &Settings) -> Result<Opened, LedgerError> {
+async fn shared(connecting: &Connecting, settings: &Settings) -> Result<Arc<PostgresLedger>, LedgerError> {
     let new = postgres::Settings::new(&connecting.url, Arc::new(render));
     let books = postgres::Settings {
         connecting: connecting.clone(),
@@ -182,7 +205,7 @@ async fn shared(connecting: &Connecting, settings: &Settings) -> Result<Opened, 
         limits: settings.postgres.clone(),
         ..new
     };
-    Ok(Opened::Postgres(Arc::new(PostgresLedger::open(books).await?)))
+    Ok(Arc::new(PostgresLedger::open(books).await?))
 }
 
 /// The ledger's words end with what to do, after the last semicolon.
@@ -233,6 +256,12 @@ fn cannot_share(fault: &LedgerError) -> Failure {
         LedgerError::Invalid(_) => Failure::broken(fault.to_string(), next),
         _ => Failure::unreachable(fault.to_string(), next),
     }
+}
+
+fn cannot_keep_rooms(fault: &CannotKeep) -> Failure {
+    let text = fault.to_string();
+    let (what, next) = text.rsplit_once("; ").unwrap_or((&text, "run `holdfast doctor`"));
+    Failure::broken(what, next)
 }
 
 fn cannot_keep_secret(folder: &Path, fault: io::Error) -> Failure {

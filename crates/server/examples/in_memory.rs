@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use holdfast_engine::{
-    admission::RateLimiter,
+    admission::{
+        RateLimiter,
+        waiting_room::{self, Rooms, store::FileStore},
+    },
     clock::{Clock, SystemClock},
     ledger::{
         Ledger,
@@ -28,7 +31,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let books = embedded::Settings::new(storage, Arc::clone(&clock), Arc::new(render));
     let ledger: Arc<dyn Ledger> = Arc::new(EmbeddedLedger::open(books)?);
+    let store = Arc::new(FileStore::in_memory());
+    let rooms = waiting_room::Settings::default();
     let parts = Parts {
+        rooms: Rooms::open(store, Arc::clone(&ledger), Arc::clone(&clock), [1; 32], rooms).await?,
         limiter: Arc::new(RateLimiter::new(None, 10_000)),
         payments: None,
         pipeline: Arc::new(Pipeline::new(Arc::clone(&ledger), pipeline::Limits::default())),

@@ -1,6 +1,6 @@
 //! What every request shares.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -8,9 +8,9 @@ use axum::{
 };
 use holdfast_domain::{Actor, Command};
 use holdfast_engine::{
-    admission::{RateLimiter, Visitor},
+    admission::{RateLimiter, Visitor, waiting_room::Rooms},
     clock::Clock,
-    ledger::{Answer, IdempotencyKey, Ledger, Reply},
+    ledger::{Answer, IdempotencyKey, Ledger, Outcome, Reply},
     outbox::live_map::LiveMap,
     pipeline::Pipeline,
 };
@@ -36,6 +36,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Counts how often each caller asks.
     pub limiter: Arc<RateLimiter>,
+    pub rooms: Arc<Rooms>,
     /// `None` where nothing is paid through a provider.
     pub payments: Option<PaymentDesk>,
     pub settings: Settings,
@@ -49,6 +50,7 @@ pub(crate) struct App {
     pub live_map: Arc<LiveMap>,
     pub clock: Arc<dyn Clock>,
     pub desk: Option<Desk>,
+    pub rooms: Arc<Rooms>,
     pub auth: Auth,
     pub doors: Doors,
     pub limits: Limits,
@@ -77,6 +79,7 @@ impl App {
             live_map: parts.live_map,
             clock: parts.clock,
             desk: parts.payments.map(Desk::from),
+            rooms: parts.rooms,
             requests: Semaphore::new(limits.max_requests),
             streams: Arc::new(Semaphore::new(limits.max_streams)),
             limits,
@@ -100,16 +103,43 @@ impl App {
         self.said(self.pipeline.submit(command, actor, key).await?)
     }
 
-    /// The same for a hold, which a browser cannot have any number of without buying.
+    /// The same for a hold, for which a browser may have to queue, and of which it cannot have any number without buying.
     pub(crate) async fn submit_for(
         &self,
         caller: &Caller,
         command: Command,
         key: Option<IdempotencyKey>,
     ) -> Result<Response, Problem> {
-        let visitor =
-            caller.session().map(|holder| Visitor { holder: holder.clone(), address: caller.address });
-        self.said(self.pipeline.submit_for(command, caller.actor.clone(), key, visitor).await?)
+        let visitor = self.let_in(caller, &command).await?;
+        self.said(self.pipeline.submit_for(visitor, command, caller.actor.clone(), key, None).await?)
+    }
+
+    /// Whose hold it is, if a browser's, once it has passed by the waiting rooms of what it wants. Keys need no pass:
+    /// whoever has one was let in by the organiser.
+    pub(crate) async fn let_in(
+        &self,
+        caller: &Caller,
+        command: &Command,
+    ) -> Result<Option<Visitor>, Problem> {
+        let (Some(holder), Command::PlaceHold { asks, .. }) = (caller.session(), command) else {
+            return Ok(None);
+        };
+        let offers: BTreeSet<_> = asks.iter().map(|ask| &ask.offer).collect();
+        for offer in offers {
+            let admitted = self.rooms.admit(offer, holder, caller.tokens()).await;
+            admitted.map_err(|denied| Problem::denied(offer, denied))?;
+        }
+        Ok(Some(Visitor { holder: holder.clone(), address: caller.address }))
+    }
+
+    /// Somebody who queued has bought: their place inside is another's.
+    pub(crate) async fn make_room(&self, caller: &Caller, reply: &Reply) {
+        let (Some(holder), Reply::Done(Outcome::Confirmed(view))) = (caller.session(), reply) else { return };
+        let offers: BTreeSet<_> = view.booking.lines.iter().map(|line| &line.offer).collect();
+        for offer in offers {
+            // If it cannot be said, the visit ends with its time.
+            drop(self.rooms.bought(offer, holder, caller.tokens()).await);
+        }
     }
 
     /// What the ledger replied, worded.

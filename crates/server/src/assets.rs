@@ -33,6 +33,7 @@ assets! {
     "docs.js"
     "holdfast.js"
     "icon.svg"
+    "queue.js"
     "seat-camera.js"
     "seat-claims.js"
     "seat-gestures.js"

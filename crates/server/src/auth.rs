@@ -5,6 +5,7 @@
 
 pub(crate) mod keys;
 pub(crate) mod origin;
+pub(crate) mod queue;
 mod session;
 
 use axum::{
@@ -37,6 +38,8 @@ pub(crate) struct Caller {
     role: Option<Role>,
     /// Where a browser speaks from, as far as that is known and matters.
     pub address: Option<ClientNet>,
+    /// What a browser has of waiting rooms.
+    tokens: Vec<Box<str>>,
     /// The cookie of a session that begins with this request.
     new_cookie: Option<HeaderValue>,
 }
@@ -50,10 +53,15 @@ impl Caller {
         }
     }
 
+    /// Tickets and passes that came along, and what else was in their place.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().map(|token| &**token)
+    }
+
     /// Hands a new session to the browser, whatever the answer is.
     pub(crate) fn remember(&self, response: &mut Response) {
         if let Some(cookie) = &self.new_cookie {
-            response.headers_mut().insert(header::SET_COOKIE, cookie.clone());
+            response.headers_mut().append(header::SET_COOKIE, cookie.clone());
         }
     }
 
@@ -94,7 +102,13 @@ async fn with_key(credentials: &HeaderValue, app: &App) -> Result<Caller, Proble
     let bearer = credentials.to_str().ok().and_then(|text| text.split_once(' '));
     let (_, key) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).ok_or_else(wrong)?;
     let known = app.auth.keys.recognise(key.trim(), app.clock.now()).await?.ok_or_else(wrong)?;
-    Ok(Caller { actor: Actor::Key(known.name), role: Some(known.role), address: None, new_cookie: None })
+    Ok(Caller {
+        actor: Actor::Key(known.name),
+        role: Some(known.role),
+        address: None,
+        tokens: Vec::new(),
+        new_cookie: None,
+    })
 }
 
 /// Whoever sent no key, and a request that may change something only from our own pages.
@@ -112,5 +126,11 @@ pub(crate) fn browser(parts: &request::Parts, app: &App) -> Result<Caller, Probl
     };
     let peer = parts.extensions.get::<Peer>().copied();
     let address = app.doors.client(peer, &parts.headers);
-    Ok(Caller { actor: Actor::Session(holder), role: None, address, new_cookie })
+    Ok(Caller {
+        actor: Actor::Session(holder),
+        role: None,
+        address,
+        tokens: queue::tokens(&parts.headers),
+        new_cookie,
+    })
 }

@@ -28,6 +28,7 @@ use crate::{problem::Code, router, wire};
     tags(
         (name = "Offers", description = "What is on sale, and what of it can be had."),
         (name = "Live map", description = "The seats of an offer, as they change."),
+        (name = "Waiting room", description = "Fair queues before a sale."),
         (name = "Holds", description = "Temporary claims, all or nothing, with an expiry."),
         (name = "Bookings", description = "Holds made permanent."),
         (name = "Payments", description = "What the payment provider tells us, and an operator's word."),
@@ -70,7 +71,7 @@ pub(crate) fn document() -> OpenApi {
     let mut document = router::documented();
     for item in document.paths.paths.values_mut() {
         let reads = [&mut item.get].into_iter().flatten().map(|operation| (operation, false));
-        let writes = [&mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten();
+        let writes = [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten();
         for (operation, may_change) in reads.chain(writes.map(|operation| (operation, true))) {
             complete(operation, may_change);
         }
@@ -214,7 +215,11 @@ fn specific(operation: &str) -> Vec<Code> {
         "blockUnits" | "unblockUnits" => vec![UnknownOffer, UnknownUnit, UnitTaken],
         "getAvailability" => vec![InvalidRequest, UnknownOffer, UnknownUnit],
         "getMap" | "getMapStatus" | "streamMap" => vec![InvalidRequest, UnknownOffer, NotFound],
+        "planRoom" | "pauseRoom" | "resumeRoom" | "failOpenRoom" | "getRoom" => vec![UnknownOffer],
+        "joinRoom" | "enterRoom" | "leaveRoom" => vec![UnknownOffer, QueueRequired],
+        "getPlace" | "streamPlace" => vec![InvalidRequest, Unauthenticated, UnknownOffer, QueueRequired],
         "placeHold" => vec![
+            QueueRequired,
             UnknownOffer,
             UnknownUnit,
             InvalidTime,
@@ -253,13 +258,16 @@ fn security(operation: &str) -> Vec<SecurityRequirement> {
     let session = || SecurityRequirement::new(SESSION, [""; 0]);
     match operation {
         "createOffer" | "amendOffer" | "blockUnits" | "unblockUnits" | "listBookings" | "readJournal"
-        | "resolvePayment" => {
+        | "resolvePayment" | "planRoom" | "pauseRoom" | "resumeRoom" | "failOpenRoom" => {
             vec![key()]
         }
         // Without either, a browser that has nothing yet: it may begin, and finds nothing of anyone's.
         "placeHold" | "getHold" | "extendHold" | "releaseHold" | "createBooking" | "getBooking"
         | "cancelBooking" => {
             vec![key(), session(), SecurityRequirement::default()]
+        }
+        "joinRoom" | "getPlace" | "streamPlace" | "enterRoom" | "leaveRoom" => {
+            vec![session(), SecurityRequirement::default()]
         }
         _ => vec![],
     }

@@ -14,8 +14,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 pub(crate) use code::Code;
-use holdfast_domain::{BookingId, Conflict, InTheWay, Invalid, Limit, Refusal};
-use holdfast_engine::{gate::Quota, ledger::LedgerError, pipeline::SubmitError};
+use holdfast_domain::{BookingId, Conflict, InTheWay, Invalid, Limit, OfferId, Refusal};
+use holdfast_engine::{
+    admission::waiting_room::Denied, gate::Quota, ledger::LedgerError, pipeline::SubmitError,
+};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
@@ -35,6 +37,8 @@ pub(crate) struct More {
     pub retry_after: Option<Duration>,
     /// How often the caller may ask.
     pub quota: Option<Quota>,
+    /// Where to queue.
+    pub join_url: Option<String>,
     /// For the operator; never sent.
     pub log: Option<String>,
 }
@@ -45,6 +49,7 @@ static NO_MORE: More = More {
     booking: None,
     retry_after: None,
     quota: None,
+    join_url: None,
     log: None,
 };
 
@@ -110,6 +115,23 @@ impl Problem {
         Self::new(Code::RateLimited, detail)
             .retry_after(quota.retry_after)
             .with(|more| more.quota = Some(quota))
+    }
+
+    /// What a waiting room says to somebody who is not inside.
+    pub(crate) fn denied(offer: &OfferId, denied: Denied) -> Self {
+        let (detail, wait_ms) = match denied {
+            Denied::Ledger(error) => return error.into(),
+            Denied::NotYet(standing) => ("It is not your turn yet.", standing.retry_after_ms),
+            Denied::NoTicket => {
+                ("There is a queue for this offer, and no ticket or pass of yours came along.", 1_000)
+            }
+            Denied::Ended => ("This visit is over. Join again for another one.", 1_000),
+            Denied::Closed => ("Nobody is let in at the moment.", 30_000),
+            Denied::Full => ("The queue takes nobody any more.", 30_000),
+        };
+        Self::new(Code::QueueRequired, detail)
+            .retry_after(Duration::from_millis(wait_ms.into()))
+            .with(|more| more.join_url = Some(format!("/v1/offers/{offer}/room/tickets")))
     }
 
     /// A fault of ours: `log` says to the operator what the caller need not know.

@@ -1,6 +1,9 @@
 //! Every route, on one page.
 
-use axum::{Router, routing::get};
+use axum::{
+    Router,
+    routing::{get, post},
+};
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{
@@ -13,7 +16,7 @@ use crate::{
     assets, openapi, problem,
     routes::{
         availability, bookings, docs, health, holds, journal, map, no_such_method, no_such_route, offers,
-        webhooks,
+        room, webhooks,
     },
     ui,
 };
@@ -30,6 +33,14 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(map::layout).layer(large()))
         .routes(routes!(map::status).layer(large()))
         .routes(routes!(map::stream))
+        .routes(routes!(room::read, room::plan))
+        .routes(routes!(room::pause))
+        .routes(routes!(room::resume))
+        .routes(routes!(room::fail_open))
+        .routes(routes!(room::join))
+        .routes(routes!(room::me, room::leave))
+        .routes(routes!(room::stream))
+        .routes(routes!(room::pass))
         .routes(routes!(holds::place))
         .routes(routes!(holds::read, holds::release))
         .routes(routes!(holds::extend))
@@ -57,6 +68,8 @@ fn pages() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .route("/", get(ui::shop::list).layer(large()))
         .route("/o/{offer}", get(ui::offer::read).layer(large()))
+        .route("/o/{offer}/queue", get(ui::queue::read).post(ui::queue::join))
+        .route("/o/{offer}/queue/leave", post(ui::queue::leave))
 }
 
 pub(crate) fn router(app: Shared) -> Router {

@@ -8,6 +8,7 @@ pub(crate) mod holds;
 pub(crate) mod journal;
 pub(crate) mod map;
 pub(crate) mod offers;
+pub(crate) mod room;
 pub(crate) mod webhooks;
 
 use axum::{

@@ -39,7 +39,8 @@ fn build() -> PrometheusHandle {
     handle
 }
 
-const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PATCH, Method::DELETE, Method::HEAD];
+const METHODS: [Method; 6] =
+    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
 const STATUSES: [u16; 18] =
     [200, 201, 204, 304, 400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 503];
 

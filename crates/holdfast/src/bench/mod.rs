@@ -9,6 +9,7 @@ mod child;
 mod instead;
 mod live_map;
 mod many;
+mod overload;
 mod pgbench;
 mod report;
 mod restart;
@@ -72,6 +73,8 @@ enum Group {
     Scale,
     /// Live-map viewers and the size of the compact status
     LiveMap,
+    /// Ten times as many callers as there is room for
+    Overload,
     /// With --gate: refusals on a hot seat
     Refusals,
     /// With --ledger: every strategy, one after another
@@ -79,7 +82,7 @@ enum Group {
 }
 
 impl Group {
-    const EMBEDDED: &[Self] = &[Self::Speed, Self::Restart, Self::Scale, Self::LiveMap];
+    const EMBEDDED: &[Self] = &[Self::Speed, Self::Restart, Self::Scale, Self::LiveMap, Self::Overload];
     const ON_SERVERS: &[Self] = &[Self::Speed, Self::Refusals, Self::Strategies];
 
     /// What is measured: all that this ledger has figures for, or those of them that are wanted.
@@ -165,6 +168,7 @@ async fn measure(plan: &Plan, groups: &[Group]) -> Result<Vec<Figure>, Failure> 
             Group::Restart => restart::measure(plan).await?,
             Group::Scale => scale::measure(plan).await?,
             Group::LiveMap => live_map::measure(plan).await?,
+            Group::Overload => overload::measure(plan).await?,
             Group::Refusals | Group::Strategies => unreachable!("not on the embedded ledger"),
         });
     }

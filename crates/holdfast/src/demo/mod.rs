@@ -53,7 +53,7 @@ async fn demo(args: &DemoArgs, flags: Flags, settings: &Settings) -> Result<Exit
     let address = listener.local_addr().map_err(no_address)?;
     let bank = bank(address).await?;
     let settings = &with_bank(flags, &bank)?;
-    let node = Node::in_memory(settings)?;
+    let node = Node::in_memory(settings).await?;
     let admin = node.add_key(Role::Admin).await?;
     let seller = node.add_key(Role::Seller).await?;
     let shutdown = CancellationToken::new();

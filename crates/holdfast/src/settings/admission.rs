@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use holdfast_engine::{
-    admission::{Rate, hoarding},
+    admission::{Rate, hoarding, waiting_room},
     clock::Clock,
     gate::redis::{self, OpenError, SharedRedis},
 };
@@ -11,7 +11,7 @@ use holdfast_server::{RateLimits, TrustedProxies};
 
 use super::{
     Settings,
-    check::{DAY, MANY, Reader, SECOND},
+    check::{DAY, MANY, MS, Reader, SECOND},
 };
 
 #[derive(Debug, Clone)]
@@ -19,6 +19,7 @@ pub struct Admission {
     pub rates: RateLimits,
     pub proxies: TrustedProxies,
     pub hoarding: hoarding::Settings,
+    pub rooms: waiting_room::Settings,
     /// Callers that a node counts by itself.
     pub remembered: usize,
 }
@@ -29,6 +30,7 @@ impl Default for Admission {
             rates: RateLimits::default(),
             proxies: TrustedProxies::default(),
             hoarding: hoarding::Settings::default(),
+            rooms: waiting_room::Settings::default(),
             remembered: 100_000,
         }
     }
@@ -58,6 +60,13 @@ impl Reader<'_> {
                 per_holder: self.count("unconfirmed_per_holder", 0..=MANY) as u32,
                 per_address: self.count("unconfirmed_per_address", 0..=MANY) as u32,
                 remembered,
+            },
+            rooms: waiting_room::Settings {
+                turn_every: self.duration("room_turn_every", 10 * MS..=10 * SECOND),
+                presences: self.count("room_presences", 1..=100_000_000),
+                front: self.count("room_front", 1..=100_000),
+                tickets: self.count("room_tickets", 1..=100_000_000) as u32,
+                queue: self.count("room_queue", 1..=MANY),
             },
             remembered,
         }

@@ -10,6 +10,7 @@ const COMMANDS: &[&str] = &[
     "keys",
     "migrate",
     "payments",
+    "room",
     "import",
     "export",
     "doctor",

@@ -24,6 +24,11 @@ impl Sessions {
         Self { secret, secure }
     }
 
+    /// Whether cookies travel over HTTPS only.
+    pub(crate) const fn secure(&self) -> bool {
+        self.secure
+    }
+
     /// A holder that nobody was before.
     pub(crate) fn fresh() -> HolderId {
         let random = mint::hold_id().to_string().replace("hold_", "session_");

@@ -25,6 +25,14 @@ endpoints! {
     Map "/v1/offers/{offer}/map";
     MapStatus "/v1/offers/{offer}/map/status";
     MapStream "/v1/offers/{offer}/map/stream";
+    Room "/v1/offers/{offer}/room";
+    RoomPause "/v1/offers/{offer}/room/pause";
+    RoomResume "/v1/offers/{offer}/room/resume";
+    RoomFailOpen "/v1/offers/{offer}/room/fail-open";
+    RoomTickets "/v1/offers/{offer}/room/tickets";
+    RoomMe "/v1/offers/{offer}/room/me";
+    RoomMeStream "/v1/offers/{offer}/room/me/stream";
+    RoomPass "/v1/offers/{offer}/room/pass";
     Holds "/v1/holds";
     Hold "/v1/holds/{id}";
     Extend "/v1/holds/{id}/extend";
@@ -44,6 +52,8 @@ endpoints! {
     Asset "/assets/{name}";
     Shop "/";
     OfferPage "/o/{offer}";
+    QueuePage "/o/{offer}/queue";
+    QueueLeave "/o/{offer}/queue/leave";
 }
 
 impl Endpoint {
@@ -62,6 +72,9 @@ impl Endpoint {
             (Some("v1"), Some("offers"), None, ..) => Self::Offers,
             (Some("v1"), Some("offers"), Some(_), None, ..) => Self::Offer,
             (Some("v1"), Some("offers"), Some(_), Some(part), rest, None) => Self::of_offer(part, rest),
+            (Some("v1"), Some("offers"), Some(_), Some("room"), Some("me"), Some("stream")) => {
+                Self::RoomMeStream
+            }
             (Some("v1"), Some("journal"), None, ..) => Self::Journal,
             (Some("livez"), None, ..) => Self::Livez,
             (Some("readyz"), None, ..) => Self::Readyz,
@@ -73,6 +86,8 @@ impl Endpoint {
             (Some("assets"), Some(_), None, ..) => Self::Asset,
             (Some(""), None, ..) => Self::Shop,
             (Some("o"), Some(_), None, ..) => Self::OfferPage,
+            (Some("o"), Some(_), Some("queue"), None, ..) => Self::QueuePage,
+            (Some("o"), Some(_), Some("queue"), Some("leave"), None, _) => Self::QueueLeave,
             _ => Self::Other,
         }
     }
@@ -82,6 +97,13 @@ impl Endpoint {
             ("block", None) => Self::Block,
             ("unblock", None) => Self::Unblock,
             ("availability", None) => Self::Availability,
+            ("room", None) => Self::Room,
+            ("room", Some("pause")) => Self::RoomPause,
+            ("room", Some("resume")) => Self::RoomResume,
+            ("room", Some("fail-open")) => Self::RoomFailOpen,
+            ("room", Some("tickets")) => Self::RoomTickets,
+            ("room", Some("me")) => Self::RoomMe,
+            ("room", Some("pass")) => Self::RoomPass,
             ("map", None) => Self::Map,
             ("map", Some("status")) => Self::MapStatus,
             ("map", Some("stream")) => Self::MapStream,

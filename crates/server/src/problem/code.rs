@@ -158,7 +158,7 @@ codes! {
     QueueRequired "queue_required" TOO_MANY_REQUESTS
         "Please queue first"
         "The offer has a waiting room, and this caller has no pass from it yet."
-        "Join at join_url and come back with the pass.";
+        "POST to join_url, ask `me` as often as it says, and exchange the ticket for a pass when it is your turn.";
     Internal "internal_error" INTERNAL_SERVER_ERROR
         "Something went wrong here"
         "The server met a fault of its own. The same Idempotency-Key finds out whether the request had its effect."

@@ -45,7 +45,9 @@ pub(crate) async fn create(
         Paying::Elsewhere => {
             let hold = asked.hold()?;
             let command = Command::Confirm { booking: mint::booking_id(), hold };
-            app.submit(command, sent.caller.actor, Some(key)).await
+            let reply = app.pipeline.submit(command, sent.caller.actor.clone(), Some(key)).await?;
+            app.make_room(&sent.caller, &reply).await;
+            app.said(reply)
         }
         Paying::WithStripe { method } => {
             let desk = app.desk.as_ref().ok_or_else(Problem::no_provider)?;

@@ -8,6 +8,7 @@
 //! The templates are in `templates/`: `base.html` is around every page, and `app.css` is the look of all of them.
 
 pub(crate) mod offer;
+pub(crate) mod queue;
 pub(crate) mod shop;
 mod visitor;
 mod words;

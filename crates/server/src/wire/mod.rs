@@ -12,6 +12,7 @@ pub(crate) mod offer_in;
 mod problem;
 pub(crate) mod query;
 mod render;
+pub(crate) mod room;
 pub(crate) mod schema;
 pub(crate) mod time;
 

@@ -38,6 +38,10 @@ pub(crate) struct ProblemShape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     retry_after_ms: Option<u64>,
+    /// Where to queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    join_url: Option<&'a str>,
 }
 
 /// A unit that stood in the way.
@@ -72,5 +76,6 @@ pub(crate) fn problem_json(problem: &Problem, request_id: &str) -> Bytes {
         alternatives: &more.alternatives,
         booking: more.booking.map(Shown),
         retry_after_ms: more.retry_after.map(|wait| wait.as_millis() as u64),
+        join_url: more.join_url.as_deref(),
     })
 }

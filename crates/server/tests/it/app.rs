@@ -1,6 +1,6 @@
 //! A server on a port of its own, and clients that speak to it over TCP.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use holdfast_domain::Moment;
@@ -8,6 +8,7 @@ use holdfast_engine::{
     admission::{
         RateLimiter,
         hoarding::{self, Hoarding},
+        waiting_room::{self, Rooms, store::FileStore},
     },
     clock::{Clock, ManualClock},
     ledger::{
@@ -41,6 +42,7 @@ pub(crate) struct TestApp {
     pub address: SocketAddr,
     pub clock: Arc<ManualClock>,
     pub ledger: Arc<EmbeddedLedger>,
+    pub rooms: Arc<Rooms>,
     pub shutdown: CancellationToken,
     pub server: JoinHandle<()>,
     pub bank: Option<Simulator>,
@@ -109,7 +111,12 @@ impl TestApp {
             false => None,
         }
         .unzip();
+        let store = Arc::new(FileStore::in_memory());
+        let rooms =
+            Rooms::open(store, port.clone(), clock.clone(), [7; 32], waiting_room::Settings::default());
+        let rooms = rooms.await.unwrap();
         let parts = Parts {
+            rooms: rooms.clone(),
             limiter: Arc::new(RateLimiter::new(None, 10_000)),
             payments,
             pipeline,
@@ -119,11 +126,11 @@ impl TestApp {
         };
         let shutdown = CancellationToken::new();
         let server = tokio::spawn(holdfast_server::run(listener, parts, shutdown.clone()));
-        Self { address, clock, ledger, shutdown, server, bank }
+        Self { address, clock, ledger, rooms, shutdown, server, bank }
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client { address: self.address, headers: Vec::new(), cookie: Mutex::default() }
+        Client { address: self.address, headers: Vec::new(), cookies: Mutex::default() }
     }
 
     pub(crate) fn admin(&self) -> Client {
@@ -189,13 +196,26 @@ pub(crate) fn seat(holder: &str, unit: &str) -> Value {
 pub(crate) struct Client {
     address: SocketAddr,
     headers: Vec<(String, String)>,
-    cookie: Mutex<Option<String>>,
+    /// By name.
+    cookies: Mutex<BTreeMap<String, String>>,
 }
 
 impl Client {
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));
         self
+    }
+
+    /// The same browser with none of its cookies but this one.
+    pub(crate) fn only_cookie(&self, name: &str) -> Self {
+        let cookies = self.cookies.lock().clone().into_iter().filter(|(kept, _)| kept == name).collect();
+        Self { address: self.address, headers: self.headers.clone(), cookies: Mutex::new(cookies) }
+    }
+
+    pub(crate) fn cookie_line(&self) -> String {
+        let pairs: Vec<_> =
+            self.cookies.lock().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("cookie: {}\r\n", pairs.join("; "))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -212,6 +232,10 @@ impl Client {
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(Method::POST, path, &[JSON], body.to_string()).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, &[JSON], body.to_string()).await
     }
 
     pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
@@ -247,8 +271,8 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        if let Some(cookie) = &*self.cookie.lock() {
-            request = request.header("cookie", cookie);
+        for (name, value) in &*self.cookies.lock() {
+            request = request.header("cookie", format!("{name}={value}"));
         }
         let stream = TcpStream::connect(self.address).await.unwrap();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -257,9 +281,10 @@ impl Client {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         connection.abort();
-        if let Some(cookie) = parts.headers.get("set-cookie") {
-            let pair = cookie.to_str().unwrap().split(';').next().unwrap();
-            *self.cookie.lock() = Some(pair.to_owned());
+        for cookie in parts.headers.get_all("set-cookie") {
+            let (name, rest) = cookie.to_str().unwrap().split_once('=').unwrap();
+            let value = rest.split(';').next().unwrap();
+            self.cookies.lock().insert(name.to_owned(), value.to_owned());
         }
         Answer { status: parts.status, headers: parts.headers, body }
     }

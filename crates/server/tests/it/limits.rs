@@ -158,3 +158,45 @@ async fn an_early_refusal_reaches_a_client_that_is_still_sending() {
     assert!(answer.starts_with("HTTP/1.1 413 Payload Too Large\r\n"), "{answer}");
     drop(sending.await.unwrap());
 }
+
+/// Ten times as many as there is room for, half of them strangers and none of them patient: everybody gets an answer of
+/// the kinds that the contract names, some of them a yes, and afterwards there is room again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_times_too_many_are_all_answered() {
+    const ROOM: usize = 8;
+    let setup = Setup {
+        pipeline: pipeline::Limits { max_in_flight: ROOM, ..Default::default() },
+        limits: Limits { max_requests: 4 * ROOM, ..Limits::default() },
+        ..Setup::default()
+    };
+    let app = std::sync::Arc::new(TestApp::with(setup).await);
+    app.admin().post("/v1/offers", crate::app::hall()).await.expect(201);
+    let mut rush = tokio::task::JoinSet::new();
+    for caller in 0..10 * ROOM {
+        let app = app.clone();
+        rush.spawn(async move {
+            let mut statuses = Vec::new();
+            for turn in 0..10 {
+                let unit = format!("A-{}", (caller + turn) % 10 + 1);
+                let answer = match caller % 2 {
+                    0 => app.admin().post("/v1/holds", seat(&format!("holder-{caller}"), &unit)).await,
+                    _ => {
+                        let body = serde_json::json!({"lines": [{"offer": "hall", "unit": unit}]});
+                        app.client().post("/v1/holds", body).await
+                    }
+                };
+                if [429, 503].contains(&answer.status.as_u16()) {
+                    assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
+                }
+                statuses.push(answer.status.as_u16());
+            }
+            statuses
+        });
+    }
+    let statuses: Vec<u16> = rush.join_all().await.into_iter().flatten().collect();
+    let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert!(statuses.iter().all(|status| [200, 201, 409, 429, 503].contains(status)), "{statuses:?}");
+    assert_eq!(count(201), 10, "every seat was sold, and once");
+    assert!(count(503) > 0, "some were too many, or this shows nothing");
+    app.admin().post("/v1/holds", seat("late", "B-1")).await.expect(201);
+}

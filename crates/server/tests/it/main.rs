@@ -14,4 +14,5 @@ mod offers;
 mod operations;
 mod pages;
 mod payments;
+mod room;
 mod shutdown;

@@ -17,9 +17,14 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) async fn open(app: &TestApp, last: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(app.address).await.unwrap();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        let head = format!("GET /v1/offers/hall/map/stream HTTP/1.1\r\nhost: test\r\n{last}\r\n");
+        Self::at(app, "/v1/offers/hall/map/stream", &last).await
+    }
+
+    /// Another stream, asked for with these header lines.
+    pub(crate) async fn at(app: &TestApp, path: &str, headers: &str) -> Self {
+        let mut stream = TcpStream::connect(app.address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\n{headers}\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut events = Self { lines: BufReader::new(stream).lines() };
         assert_eq!(events.line().await.unwrap(), "HTTP/1.1 200 OK");
@@ -33,7 +38,7 @@ impl Events {
     }
 
     /// What stands behind `prefix` in the next line that has it.
-    async fn until(&mut self, prefix: &str) -> String {
+    pub(crate) async fn until(&mut self, prefix: &str) -> String {
         loop {
             let line = self.line().await.expect("the stream goes on");
             if let Some(rest) = line.strip_prefix(prefix) {

@@ -1,0 +1,253 @@
+//! The waiting room over HTTP: joining, waiting, being let in, and those who try without.
+
+use holdfast_domain::OfferId;
+use serde_json::{Value, json};
+
+use crate::{
+    app::{Client, TestApp, fest, seat},
+    map::Events,
+};
+
+const ROOM: &str = "/v1/offers/hall/room";
+const TICKETS: &str = "/v1/offers/hall/room/tickets";
+const ME: &str = "/v1/offers/hall/room/me";
+const PASS: &str = "/v1/offers/hall/room/pass";
+
+/// A hall with a room before it.
+async fn with_room(plan: Value) -> TestApp {
+    let app = TestApp::with_hall().await;
+    app.admin().put(ROOM, plan).await.expect(200);
+    app
+}
+
+fn fifo(max_active: u32) -> Value {
+    json!({"method": "fifo", "max_active": max_active, "session_s": 300})
+}
+
+async fn turn(app: &TestApp) {
+    app.rooms.turn(&OfferId::new("hall").unwrap()).await.unwrap();
+}
+
+fn lines(unit: &str) -> Value {
+    json!({"lines": [{"offer": "hall", "unit": unit}]})
+}
+
+async fn join(browser: &Client) -> Value {
+    browser.post(TICKETS, json!({})).await.expect(201).json()
+}
+
+async fn state(browser: &Client) -> Value {
+    browser.get(ME).await.expect(200).json()["state"].clone()
+}
+
+#[tokio::test]
+async fn a_browser_queues_and_a_key_does_not() {
+    let app = with_room(fifo(1)).await;
+    let alice = app.client();
+    let refused = alice.post("/v1/holds", lines("A-1")).await.expect_problem(429, "queue_required");
+    assert_eq!(refused.json()["join_url"], TICKETS);
+    assert!(refused.headers.contains_key("retry-after"));
+    app.seller().await.post("/v1/holds", seat("bob", "A-2")).await.expect(201);
+    alice.get("/v1/offers/hall/availability").await.expect(200);
+
+    let joined = join(&alice).await;
+    assert_eq!((&joined["number"], &joined["ahead"]), (&json!(1), &json!(0)));
+    turn(&app).await;
+    assert_eq!(state(&alice).await, "ready");
+    alice.post("/v1/holds", lines("A-1")).await.expect_problem(429, "queue_required");
+    let inside = alice.post(PASS, json!({})).await.expect(200).json();
+    assert_eq!(inside["state"], "admitted");
+    let hold = alice.hold(lines("A-1")).await;
+
+    let bob = app.client();
+    assert_eq!(join(&bob).await["number"], 2);
+    turn(&app).await;
+    assert_eq!(state(&bob).await, "waiting", "one inside at once");
+    bob.post(PASS, json!({})).await.expect_problem(429, "queue_required");
+
+    alice.book(&hold, "k").await.expect(201);
+    assert_eq!(state(&alice).await, "ended", "who has bought makes room");
+    turn(&app).await;
+    assert_eq!(state(&bob).await, "ready");
+    alice.post("/v1/holds", lines("A-3")).await.expect_problem(429, "queue_required");
+}
+
+#[tokio::test]
+async fn joining_twice_is_joining_once() {
+    let app = with_room(fifo(1)).await;
+    let alice = app.client();
+    let first = join(&alice).await;
+    let again = alice.post(TICKETS, json!({})).await.expect(200).json();
+    assert_eq!(first["ticket"], again["ticket"]);
+    let room = app.client().get(ROOM).await.expect(200);
+    assert_eq!(room.header("cache-control"), "public, max-age=1");
+    assert_eq!((&room.json()["issued"], &room.json()["state"]), (&json!(1), &json!("open")));
+    assert_eq!(room.body, alice.get(ROOM).await.body, "the same bytes for everybody");
+}
+
+#[tokio::test]
+async fn forged_and_shared_tokens_are_refused() {
+    let app = with_room(fifo(5)).await;
+    let alice = app.client();
+    let ticket = join(&alice).await["ticket"].as_str().unwrap().to_owned();
+    turn(&app).await;
+    let pass = alice.post(PASS, json!({})).await.expect(200).json()["pass"].as_str().unwrap().to_owned();
+
+    for token in [ticket.as_str(), &ticket.replace(".1.1.", ".1.2."), "t.hall.1.1.AAAA", "", "nonsense"] {
+        let thief = app.client().with("queue-token", token);
+        thief.get(ME).await.expect_problem(429, "queue_required");
+        thief.post(PASS, json!({})).await.expect_problem(429, "queue_required");
+    }
+    for token in [pass.as_str(), &pass.replace("hall", "annex"), ticket.as_str()] {
+        let thief = app.client().with("queue-token", token);
+        thief.post("/v1/holds", lines("A-1")).await.expect_problem(429, "queue_required");
+    }
+    alice.post("/v1/holds", lines("A-1")).await.expect(201);
+}
+
+/// A client of the same session that keeps no tokens.
+fn session_of(browser: &Client) -> Client {
+    browser.only_cookie("holdfast_session")
+}
+
+#[tokio::test]
+async fn the_header_will_do_instead_of_a_cookie() {
+    let app = with_room(fifo(5)).await;
+    let alice = app.client();
+    let ticket = join(&alice).await["ticket"].as_str().unwrap().to_owned();
+    turn(&app).await;
+    let bare = session_of(&alice).with("queue-token", &ticket);
+    let pass = bare.post(PASS, json!({})).await.expect(200).json()["pass"].as_str().unwrap().to_owned();
+    let held = session_of(&alice).with("queue-token", &pass).post("/v1/holds", lines("A-1")).await;
+    held.expect(201);
+}
+
+#[tokio::test]
+async fn a_visit_ends_by_leaving_or_by_its_time() {
+    let app = with_room(fifo(5)).await;
+    let (alice, bob) = (app.client(), app.client());
+    for browser in [&alice, &bob] {
+        join(browser).await;
+    }
+    turn(&app).await;
+    for browser in [&alice, &bob] {
+        browser.post(PASS, json!({})).await.expect(200);
+    }
+    app.clock.advance_ms(299_999);
+    bob.post("/v1/holds", lines("A-1")).await.expect(201);
+    alice.delete(ME).await.expect(204);
+    alice.delete(ME).await.expect(204);
+    alice.post("/v1/holds", lines("A-2")).await.expect_problem(429, "queue_required");
+    app.clock.advance_ms(1);
+    bob.post("/v1/holds", lines("A-2")).await.expect_problem(429, "queue_required");
+    assert_eq!(join(&bob).await["number"], 3, "and may join again, at the end");
+}
+
+#[tokio::test]
+async fn the_organiser_pauses_resumes_and_opens_to_all() {
+    let app = with_room(fifo(5)).await;
+    let (admin, alice) = (app.admin(), app.client());
+    join(&alice).await;
+    let set = async |what: &str| admin.post(&format!("{ROOM}/{what}"), json!({})).await.expect(200).json();
+    assert_eq!(set("pause").await["state"], "paused");
+    turn(&app).await;
+    assert_eq!(state(&alice).await, "waiting");
+    assert_eq!(set("fail-open").await["state"], "fail_open");
+    assert_eq!(state(&alice).await, "open");
+    app.client().post("/v1/holds", lines("A-1")).await.expect(201);
+    assert_eq!(set("resume").await["state"], "open");
+    app.client().post("/v1/holds", lines("A-2")).await.expect_problem(429, "queue_required");
+    turn(&app).await;
+    assert_eq!(state(&alice).await, "ready", "the queue was kept");
+    app.client().post(&format!("{ROOM}/pause"), json!({})).await.expect_problem(401, "unauthenticated");
+    app.seller().await.put(ROOM, fifo(1)).await.expect_problem(403, "forbidden");
+}
+
+#[tokio::test]
+async fn nobody_queues_for_what_is_sold_out() {
+    let app = with_room(fifo(50)).await;
+    let seller = app.seller().await;
+    for row in ["A", "B"] {
+        for number in 1..=10 {
+            let hold = seller.hold(seat("bob", &format!("{row}-{number}"))).await;
+            seller.book(&hold, &hold).await.expect(201);
+        }
+    }
+    turn(&app).await;
+    assert_eq!(app.client().get(ROOM).await.json()["state"], "sold_out");
+    let alice = app.client();
+    assert_eq!(join(&alice).await["state"], "sold_out");
+    alice.post(PASS, json!({})).await.expect_problem(429, "queue_required");
+}
+
+#[tokio::test]
+async fn a_lottery_shows_its_hand_after_the_draw() {
+    let opens = json!({"method": "lottery", "max_active": 1, "opens_at": "2026-11-15T18:05:00Z"});
+    let app = with_room(opens).await;
+    let browsers: Vec<_> = (0..5).map(|_| app.client()).collect();
+    for browser in &browsers {
+        let joined = join(browser).await;
+        assert_eq!((&joined["place"], &joined["ahead"]), (&Value::Null, &Value::Null));
+    }
+    let before = app.client().get(ROOM).await.json();
+    assert_eq!((&before["state"], &before["lottery"]["seed"]), (&json!("scheduled"), &Value::Null));
+    app.clock.advance_ms(300_000);
+    turn(&app).await;
+    let after = app.client().get(ROOM).await.json();
+    assert_eq!(after["lottery"]["commitment"], before["lottery"]["commitment"]);
+    assert_eq!((&after["lottery"]["tickets"], after["lottery"]["seed"].is_string()), (&json!(5), true));
+    let mut places = Vec::new();
+    for browser in &browsers {
+        places.push(browser.get(ME).await.expect(200).json()["place"].as_u64().unwrap());
+    }
+    places.sort_unstable();
+    assert_eq!(places, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn the_stream_tells_when_it_is_ones_turn() {
+    let app = with_room(fifo(1)).await;
+    let (alice, bob) = (app.client(), app.client());
+    join(&alice).await;
+    turn(&app).await;
+    alice.post(PASS, json!({})).await.expect(200);
+    join(&bob).await;
+    let mut events = Events::at(&app, &format!("{ME}/stream"), &bob.cookie_line()).await;
+    let mut told = async || serde_json::from_str::<Value>(&events.until("data: ").await).unwrap();
+    assert_eq!(told().await["state"], "waiting");
+    alice.delete(ME).await.expect(204);
+    while told().await["state"] != "ready" {}
+}
+
+#[tokio::test]
+async fn plans_are_checked() {
+    let app = TestApp::with_offer(fest()).await;
+    let (admin, room) = (app.admin(), "/v1/offers/fest/room");
+    assert_eq!(app.client().get(room).await.expect(200).json()["state"], "off");
+    for wrong in [
+        json!({}),
+        json!({"method": "raffle"}),
+        json!({"method": "fifo", "max_active": 0}),
+        json!({"method": "fifo", "session_s": 0}),
+        json!({"method": "fifo", "admit_per_minute": 0}),
+        json!({"method": "fifo", "opens_at": "tomorrow"}),
+        json!({"method": "lottery"}),
+        json!({"method": "lottery", "opens_at": "2020-01-01T00:00:00Z"}),
+        json!({"method": "fifo", "colour": "red"}),
+        json!({"method": "fifo", "message": "\u{202e}evil"}),
+    ] {
+        admin.put(room, wrong.clone()).await.expect_problem(400, "invalid_request");
+    }
+    admin.put("/v1/offers/nope/room", fifo(1)).await.expect_problem(404, "unknown_offer");
+    app.client().get("/v1/offers/nope/room").await.expect_problem(404, "unknown_offer");
+    assert_eq!(
+        app.client().post("/v1/offers/fest/room/tickets", json!({})).await.expect(200).json()["state"],
+        "open"
+    );
+    admin.put(room, json!({"method": "reject"})).await.expect(200);
+    app.client().post("/v1/offers/fest/room/tickets", json!({})).await.expect_problem(429, "queue_required");
+    let hold = json!({"lines": [{"offer": "fest", "unit": "GA", "qty": 1}]});
+    app.client().post("/v1/holds", hold.clone()).await.expect_problem(429, "queue_required");
+    admin.put(room, json!({"method": "passthrough"})).await.expect(200);
+    app.client().post("/v1/holds", hold).await.expect(201);
+}
