@@ -2,6 +2,7 @@
 
 mod counting;
 mod faults;
+mod limits;
 mod locks;
 mod random;
 mod rates;

@@ -1,0 +1,120 @@
+//! Limits on how often and how much, counted by two nodes in one Redis, and by each alone when Redis is gone.
+
+use std::{sync::Arc, time::Duration};
+
+use holdfast_domain::{Actor, Command, HoldId, HolderId};
+use holdfast_engine::{
+    admission::{
+        ClientNet, Rate, RateLimiter, Visitor,
+        hoarding::{self, Hoarding},
+    },
+    clock::SystemClock,
+    gate::redis::{SharedRedis, Strategy},
+    ledger::{Ledger, Outcome, Reply},
+    mint,
+    pipeline::{Limits, Pipeline, SubmitError},
+};
+use holdfast_rigs::Redis;
+
+use crate::shop::{Shop, hall, place, seat, settings};
+
+fn shared(url: &str) -> SharedRedis {
+    SharedRedis::keep(url, &settings(), false, Arc::new(SystemClock::new())).unwrap()
+}
+
+/// What two nodes have of it.
+struct Node {
+    limiter: RateLimiter,
+    pipeline: Pipeline,
+}
+
+impl Node {
+    fn new(ledger: Arc<dyn Ledger>, url: &str) -> Self {
+        let redis = shared(url);
+        let limits = hoarding::Settings { per_holder: 2, per_address: 3, ..Default::default() };
+        let hoarding = Hoarding::new(limits, Arc::new(SystemClock::new()), Some(redis.clone()));
+        let pipeline = Pipeline::new(ledger, Limits::default()).with_hoarding(Arc::new(hoarding));
+        Self { limiter: RateLimiter::new(Some(redis), 100), pipeline }
+    }
+
+    /// Holds a seat for a browser; its hold, or the policy that forbids it.
+    async fn hold(&self, name: &str, unit: &str) -> Result<HoldId, &'static str> {
+        let visitor = visitor(name);
+        let actor = Actor::Session(visitor.holder.clone());
+        let command = place(name, seat(unit));
+        match self.pipeline.submit_for(Some(visitor), command, actor, None, None).await {
+            Ok(Reply::Done(Outcome::Held { hold, .. })) => Ok(hold.hold.id),
+            Err(SubmitError::TooMany(quota)) => Err(quota.policy),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn visitor(name: &str) -> Visitor {
+    let address = Some(ClientNet::of("203.0.113.7".parse().unwrap()));
+    Visitor { holder: HolderId::new(name).unwrap(), address }
+}
+
+/// Until the node has found its Redis: a limiter that has is one whose count the other node sees.
+async fn until_shared(one: &RateLimiter, other: &RateLimiter) {
+    let once = Rate { burst: 1, window: Duration::from_secs(3600) };
+    for n in 0.. {
+        let who = format!("probe-{n}");
+        let first = one.admit("probe", &once, &who).await;
+        if first.is_ok() && other.admit("probe", &once, &who).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn two_nodes(redis: &Redis) -> [Node; 2] {
+    let shop = Shop::new(Strategy::Lua, "redis://127.0.0.1:1", settings());
+    shop.sell(hall()).await;
+    let nodes = [(); 2].map(|()| Node::new(shop.ledger.clone(), &redis.url()));
+    until_shared(&nodes[0].limiter, &nodes[1].limiter).await;
+    until_shared(&nodes[1].limiter, &nodes[0].limiter).await;
+    nodes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_count_together() {
+    let redis = Redis::start().unwrap();
+    let nodes = two_nodes(&redis).await;
+    let thrice = Rate { burst: 3, window: Duration::from_secs(3600) };
+    let mut through = 0;
+    for n in 0..8 {
+        through += usize::from(nodes[n % 2].limiter.admit("address", &thrice, "203.0.113.7").await.is_ok());
+    }
+    assert_eq!(through, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hoarder_is_one_to_all_nodes_and_its_share_comes_back_when_it_buys() {
+    let redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    let first = one.hold("alice", "A-1").await.unwrap();
+    other.hold("alice", "A-2").await.unwrap();
+    assert_eq!(one.hold("alice", "A-3").await, Err("unconfirmed-by-holder"));
+    one.hold("bob", "A-3").await.unwrap();
+    assert_eq!(other.hold("carol", "A-4").await, Err("unconfirmed-by-address"), "three at one address");
+    let booking = mint::booking_id();
+    let bought = other
+        .pipeline
+        .submit(Command::Confirm { booking, hold: first }, Actor::Key("till".into()), None)
+        .await;
+    assert!(matches!(bought, Ok(Reply::Done(Outcome::Confirmed(_)))), "{bought:?}");
+    other.hold("alice", "A-4").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_redis_gone_each_node_counts_by_itself() {
+    let mut redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    redis.kill().unwrap();
+    for (node, units) in [(&one, ["A-1", "A-2", "A-3"]), (&other, ["A-4", "A-5", "A-6"])] {
+        node.hold("alice", units[0]).await.unwrap();
+        node.hold("alice", units[1]).await.unwrap();
+        assert_eq!(node.hold("alice", units[2]).await, Err("unconfirmed-by-holder"));
+    }
+}
