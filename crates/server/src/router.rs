@@ -70,6 +70,8 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/o/{offer}", get(ui::offer::read).layer(large()))
         .route("/o/{offer}/queue", get(ui::queue::read).post(ui::queue::join))
         .route("/o/{offer}/queue/leave", post(ui::queue::leave))
+        // Where programs join; a person who follows the same address comes to the page.
+        .route("/v1/offers/{offer}/room/tickets", get(ui::queue::lead))
 }
 
 pub(crate) fn router(app: Shared) -> Router {

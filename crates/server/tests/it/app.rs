@@ -234,6 +234,11 @@ impl Client {
         self.send(Method::POST, path, &[JSON], body.to_string()).await
     }
 
+    /// A form with nothing in it but its button.
+    pub(crate) async fn post_form(&self, path: &str) -> Answer {
+        self.send(Method::POST, path, &[("content-type", "application/x-www-form-urlencoded")], "").await
+    }
+
     pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send(Method::PUT, path, &[JSON], body.to_string()).await
     }

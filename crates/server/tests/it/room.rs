@@ -251,3 +251,35 @@ async fn plans_are_checked() {
     admin.put(room, json!({"method": "passthrough"})).await.expect(200);
     app.client().post("/v1/holds", hold).await.expect(201);
 }
+
+#[tokio::test]
+async fn the_queue_page_works_without_scripts() {
+    let app = with_room(json!({"method": "fifo", "max_active": 1, "message": "Have your card ready"})).await;
+    let (alice, bob) = (app.client(), app.client());
+    let page = alice.get("/o/hall/queue").await.expect(200);
+    let text = String::from_utf8_lossy(&page.body).into_owned();
+    assert!(text.contains("Join the queue") && text.contains("Have your card ready"), "{text}");
+    for browser in [&alice, &bob] {
+        let joined = browser.post_form("/o/hall/queue").await.expect(303);
+        assert_eq!(joined.header("location"), "/o/hall/queue");
+    }
+    turn(&app).await;
+    let led = alice.get("/o/hall/queue").await.expect(303);
+    assert_eq!(led.header("location"), "/o/hall", "her turn: in, with the pass");
+    alice.post("/v1/holds", lines("A-1")).await.expect(201);
+
+    let waiting = bob.get("/o/hall/queue").await.expect(200);
+    let text = String::from_utf8_lossy(&waiting.body).into_owned();
+    assert!(text.contains("<noscript><meta http-equiv=\"refresh\""), "{text}");
+    assert!(
+        text.contains("<strong data-part=\"ahead\">0</strong>") && text.contains("queue-status"),
+        "{text}"
+    );
+    assert_eq!(waiting.header("cache-control"), "no-store");
+    let left = bob.post_form("/o/hall/queue/leave").await.expect(303);
+    assert_eq!(left.header("location"), "/o/hall");
+    let join_url = app.client().get(TICKETS).await.expect(303);
+    assert_eq!(join_url.header("location"), "/o/hall/queue", "followed as a link");
+    app.admin().put(ROOM, json!({"method": "passthrough"})).await.expect(200);
+    assert_eq!(bob.get("/o/hall/queue").await.expect(303).header("location"), "/o/hall");
+}
