@@ -84,10 +84,8 @@ export class SeatMap extends HTMLElement {
     const { signal } = this.#leave;
     const { offer } = this.dataset;
     this.dataset.state = "loading";
-    // The page may say which layout it is; then both come at once, the layout from the cache.
-    const early = this.dataset.map && this.#client.map(offer, this.dataset.map, { signal });
     const status = await this.#client.mapStatus(offer, { signal });
-    const layout = await (this.dataset.map === status.map ? early : this.#client.map(offer, status.map, { signal }));
+    const layout = await this.#client.map(offer, status.map, { signal });
     const begun = performance.now();
     this.#furnish(layout, status);
     await new Promise(requestAnimationFrame);
