@@ -100,8 +100,16 @@ pub struct Reserved {
 #[derive(Debug, Default)]
 struct Local {
     claimed: HashMap<Claimer, VecDeque<Claimed>>,
-    /// Which charges a hold stands for, and until when that matters.
-    holds: HashMap<HoldId, (Moment, Arc<str>, Vec<(Claimer, u32)>)>,
+    /// What each hold counts as.
+    holds: HashMap<HoldId, Counted>,
+}
+
+/// What a hold counts as, until it is confirmed or the window has passed.
+#[derive(Debug)]
+struct Counted {
+    until: Moment,
+    name: String,
+    charges: Vec<(Claimer, u32)>,
 }
 
 #[derive(Debug)]
@@ -221,11 +229,11 @@ impl Hoarding {
         let mut local = self.local.lock();
         let now = self.clock.now();
         if local.holds.len() >= self.settings.remembered {
-            local.holds.retain(|_, (until, ..)| *until > now);
+            local.holds.retain(|_, counted| counted.until > now);
         }
         if local.holds.len() < self.settings.remembered {
             let until = now.plus_ms(self.settings.window.as_millis() as i64);
-            local.holds.insert(hold, (until, name.into(), charges));
+            local.holds.insert(hold, Counted { until, name, charges });
         }
     }
 
@@ -256,19 +264,25 @@ impl Hoarding {
 
     async fn confirmed(&self, hold: HoldId) {
         let known = self.local.lock().holds.remove(&hold);
-        for (claimer, units) in known.iter().flat_map(|(_, _, charges)| charges) {
-            let (_, name, _) = known.as_ref().expect("it is being looked at");
-            self.local.lock().forget(*claimer, name);
-            self.forget(&claimer.key(), &format!("{units}:{name}")).await;
-        }
-        if let (None, Some(redis)) = (known, &self.shared) {
-            // Another node placed it.
-            let mut take = redis::cmd("GETDEL");
-            take.arg(key_of(hold));
-            let charges = redis.run::<Option<String>>(&take).await.ok().flatten().unwrap_or_default();
-            for (key, member) in charges.split(' ').filter_map(|charge| charge.split_once('=')) {
-                self.forget(key, member).await;
+        match (known, &self.shared) {
+            (Some(Counted { name, charges, .. }), _) => {
+                for (claimer, units) in charges {
+                    self.local.lock().forget(claimer, &name);
+                    self.forget(&claimer.key(), &format!("{units}:{name}")).await;
+                }
             }
+            (None, Some(redis)) => self.confirmed_elsewhere(redis, hold).await,
+            (None, None) => {}
+        }
+    }
+
+    /// Another node placed it.
+    async fn confirmed_elsewhere(&self, redis: &SharedRedis, hold: HoldId) {
+        let mut take = redis::cmd("GETDEL");
+        take.arg(key_of(hold));
+        let charges = redis.run::<Option<String>>(&take).await.ok().flatten().unwrap_or_default();
+        for (key, member) in charges.split(' ').filter_map(|charge| charge.split_once('=')) {
+            self.forget(key, member).await;
         }
     }
 }

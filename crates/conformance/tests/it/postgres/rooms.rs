@@ -154,7 +154,7 @@ impl Sale {
             }
         }
         let visitors = setting("HOLDFAST_TEST_VISITORS", 3_000);
-        let guests = (0..visitors).map(Guest::new).collect();
+        let guests = (0..visitors as usize).map(Guest::new).collect();
         Self { clock, ledgers, rooms, guests, full: Vec::new() }
     }
 
