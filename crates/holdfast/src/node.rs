@@ -185,7 +185,8 @@ fn desk(
     })?;
     let (pipeline, clock) = (Arc::clone(pipeline), Arc::clone(clock));
     let payments = Payments::new(pipeline, Arc::new(stripe), clock, settings.saga.clone());
-    Ok(PaymentDesk { payments, webhook_secrets: settings.webhook_secrets.clone() })
+    let (webhook_secrets, checkout) = (settings.webhook_secrets.clone(), settings.checkout.clone());
+    Ok(PaymentDesk { payments, webhook_secrets, checkout })
 }
 
 fn embedded(storage: Storage, settings: &Settings) -> Result<Opened, Failure> {

@@ -29,10 +29,14 @@ macro_rules! assets {
 
 assets! {
     "app.css"
+    "booking.js"
     "docs.css"
     "docs.js"
+    "hold-timer.js"
     "holdfast.js"
     "icon.svg"
+    "page.js"
+    "poll.js"
     "queue.js"
     "seat-camera.js"
     "seat-claims.js"
@@ -45,6 +49,9 @@ assets! {
     "seat-model.js"
     "seat-paint.js"
     "seat-panel.js"
+    "slots.js"
+    "stock.js"
+    "stripe-checkout.js"
 }
 
 /// A file as it is served.

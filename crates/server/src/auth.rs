@@ -16,7 +16,7 @@ use axum::{
 use holdfast_domain::{Actor, HolderId};
 use holdfast_engine::{admission::ClientNet, ledger::Role};
 use keys::Keys;
-pub(crate) use session::Sessions;
+pub(crate) use session::{Sessions, cookie_named};
 
 use crate::{
     app::{App, Shared},

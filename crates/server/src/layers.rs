@@ -31,6 +31,7 @@ use crate::{
     doors::Peer,
     problem::{self, Code, Problem},
     telemetry::Requests,
+    ui,
 };
 
 /// When a request began to arrive and by when it must be complete.
@@ -73,8 +74,10 @@ impl Layers {
         // The path is needed only for a log line that nobody may be reading.
         let uri = tracing::enabled!(tracing::Level::DEBUG).then(|| request.uri().clone());
 
+        let for_people = ui::fault::is_for_people(request.uri().path(), request.headers());
+
         let mut response = self.route(request, endpoint, arrival).await;
-        let problem = problem::write_down(&mut response, id.as_str());
+        let problem = problem::write_down(&mut response, id.as_str(), for_people);
         response.headers_mut().insert(request_id::HEADER, id.header());
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
@@ -134,7 +137,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
 pub(crate) fn bare_answer(problem: &Problem) -> Vec<u8> {
     let id = RequestId::fresh();
     let mut response: Response<Body> = problem.clone().into_response();
-    problem::write_down(&mut response, id.as_str());
+    problem::write_down(&mut response, id.as_str(), false);
     let body = crate::wire::problem_json(problem, id.as_str());
     let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", response.status()).into_bytes();
     response.headers_mut().insert(request_id::HEADER, id.header());

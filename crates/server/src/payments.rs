@@ -8,8 +8,9 @@ use std::{
 
 use holdfast_domain::PaymentState;
 use holdfast_engine::{
-    ledger::{Answer, BookingView, Outcome},
-    payments::{Payments, Words, provider::SecretText},
+    ledger::{Answer, BookingView, LedgerError, Outcome},
+    payments::{Answered, Beginning, Payments, Words, provider::SecretText},
+    pipeline::SubmitError,
 };
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -24,6 +25,18 @@ use crate::{
 pub struct PaymentDesk {
     pub payments: Arc<Payments>,
     pub webhook_secrets: Vec<SecretText>,
+    pub checkout: Checkout,
+}
+
+/// How the shop's own pages take a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checkout {
+    /// Nobody's money moves: buyers choose among test cards.
+    TestCards,
+    /// Stripe's own form, for the account with this publishable key.
+    StripeElement { publishable_key: String },
+    /// Only through the API.
+    Elsewhere,
 }
 
 /// The desk of a running server.
@@ -31,6 +44,7 @@ pub struct PaymentDesk {
 pub(crate) struct Desk {
     pub payments: Arc<Payments>,
     pub webhook_secrets: Vec<SecretText>,
+    pub checkout: Checkout,
     seen: Seen,
     /// Webhooks being followed up; one more is left to the worker.
     pub following: Arc<Semaphore>,
@@ -39,13 +53,21 @@ pub(crate) struct Desk {
 const FOLLOWED_AT_ONCE: usize = 64;
 
 impl From<PaymentDesk> for Desk {
-    fn from(PaymentDesk { payments, webhook_secrets }: PaymentDesk) -> Self {
+    fn from(PaymentDesk { payments, webhook_secrets, checkout }: PaymentDesk) -> Self {
         let following = Arc::new(Semaphore::new(FOLLOWED_AT_ONCE));
-        Self { payments, webhook_secrets, seen: Seen::default(), following }
+        Self { payments, webhook_secrets, checkout, seen: Seen::default(), following }
     }
 }
 
 impl Desk {
+    /// Begins a payment and brings it to its answer, also when whoever asked hangs up meanwhile.
+    pub(crate) async fn begin(&self, beginning: Beginning) -> Result<Answered, SubmitError> {
+        let payments = self.payments.clone();
+        let begun = tokio::spawn(async move { payments.begin(beginning).await });
+        let stopped = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
+        begun.await.unwrap_or_else(|_| Err(stopped().into()))
+    }
+
     /// Whether the event is new here. Another node may follow it up too, which changes nothing.
     pub(crate) fn is_news(&self, event: &str) -> bool {
         self.seen.add(event)

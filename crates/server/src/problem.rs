@@ -19,6 +19,8 @@ use holdfast_engine::{
     admission::waiting_room::Denied, gate::Quota, ledger::LedgerError, pipeline::SubmitError,
 };
 
+use crate::{assets, ui};
+
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub code: Code,
@@ -265,8 +267,8 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A promise that the outermost layer keeps: no problem leaves the server unwritten.
-pub(crate) fn write_down(response: &mut Response, request_id: &str) -> Option<Problem> {
+/// A promise that the outermost layer keeps: no problem leaves the server unwritten. People are shown a page.
+pub(crate) fn write_down(response: &mut Response, request_id: &str, for_people: bool) -> Option<Problem> {
     let problem = response.extensions_mut().remove::<Problem>()?;
     let headers = response.headers_mut();
     // The router measured the empty body of the answer that had no words yet.
@@ -284,7 +286,14 @@ pub(crate) fn write_down(response: &mut Response, request_id: &str) -> Option<Pr
     if problem.code == Code::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    *response.body_mut() = crate::wire::problem_json(&problem, request_id).into();
+    match for_people.then(|| ui::fault::page(&problem, request_id)).flatten() {
+        Some(page) => {
+            headers.extend(assets::html("").headers().clone());
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            *response.body_mut() = page.into();
+        }
+        None => *response.body_mut() = crate::wire::problem_json(&problem, request_id).into(),
+    }
     Some(problem)
 }
 
@@ -334,7 +343,7 @@ mod tests {
         let window = Duration::from_secs(2);
         let quota = Quota { policy: "holds", burst: 40, window, retry_after: Duration::from_millis(1200) };
         let mut response = Problem::from(SubmitError::TooMany(quota)).into_response();
-        write_down(&mut response, "r-1");
+        write_down(&mut response, "r-1", false);
         assert_eq!(response.status(), 429);
         let header = |name: &str| response.headers()[name].to_str().unwrap();
         assert_eq!(header("retry-after"), "2");

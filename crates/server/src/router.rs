@@ -72,6 +72,13 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/o/{offer}/queue/leave", post(ui::queue::leave))
         // Where programs join; a person who follows the same address comes to the page.
         .route("/v1/offers/{offer}/room/tickets", get(ui::queue::lead))
+        .route("/o/{offer}/hold", post(ui::place::hold))
+        .route("/holds/{id}", get(ui::hold::read))
+        .route("/holds/{id}/extend", post(ui::hold::extend))
+        .route("/holds/{id}/release", post(ui::hold::release))
+        .route("/holds/{id}/book", post(ui::checkout::book))
+        .route("/bookings/{id}", get(ui::booking::read))
+        .route("/bookings/{id}/cancel", post(ui::booking::cancel))
 }
 
 pub(crate) fn router(app: Shared) -> Router {

@@ -30,15 +30,13 @@ pub(super) fn print(target: &Target, key: &str, bank: &Simulator, taken: Option<
         println!("    {:<58} {}", term.accent(format!("{target}{path}")), term.dim(what));
     };
     heading("Look");
+    place("/", "the shop");
+    place("/o/stadium", "a stadium of 20,480 seats, while people buy them");
+    place("/o/hall", "a hall of 160, to choose seats from");
+    place("/o/dr-lee", "a calendar in Berlin, in your time zone too");
+    place("/o/flash", "a flash sale of 500");
     place("/docs", "the API, with every call to try");
-    place("/openapi.json", "the same for programs");
-    place("/v1/offers/hall/availability", "160 seats");
-    place("/v1/offers/stadium/availability", "20,480 seats");
-    place("/v1/offers/stadium/map/stream", "every change, as it happens");
-    place(&appointments(), "a calendar in Berlin");
-    place("/v1/offers/flash/availability", "a flash sale of 500");
-    place("/readyz", "whether all is well");
-    place("/metrics", "for Prometheus");
+    place("/readyz", "whether all is well; /metrics for Prometheus");
     heading("Key (admin)");
     println!("    {key}");
     heading("Paste this: 201, seat A-12 of the hall is yours for ten minutes");
@@ -54,12 +52,6 @@ pub(super) fn print(target: &Target, key: &str, bank: &Simulator, taken: Option<
     heading("Let a thousand people want one seat");
     println!("    holdfast race --buyers 1000");
     println!("\n  {}\n", term.dim("Ctrl-C stops it."));
-}
-
-fn appointments() -> String {
-    let now = super::buyers::day_from_now(0);
-    let later = super::buyers::day_from_now(7);
-    format!("/v1/offers/dr-lee/availability?service=consult&from={now}&to={later}")
 }
 
 fn curl(target: &Target, key: &str) -> String {

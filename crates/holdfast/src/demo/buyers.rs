@@ -176,7 +176,7 @@ fn id_in(status: u16, body: &[u8]) -> Option<String> {
     answer["id"].as_str().filter(|_| matches!(status, 200 | 201)).map(str::to_owned)
 }
 
-pub(super) fn day_from_now(days: i64) -> String {
+fn day_from_now(days: i64) -> String {
     let then = SystemClock::new().now().plus_ms(days * 86_400_000);
     // The date in UTC may be yesterday's in Berlin; for passing the time either will do.
     then.to_string().chars().take("2026-11-16".len()).collect()

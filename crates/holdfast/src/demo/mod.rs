@@ -94,6 +94,7 @@ fn with_bank(mut flags: Flags, bank: &Simulator) -> Result<Settings, Failure> {
     flags.given.insert("stripe_url", bank.url());
     flags.given.insert("stripe_secret_key", bank.secret_key().to_owned());
     flags.given.insert("stripe_webhook_secret", bank.webhook_secret().to_owned());
+    flags.given.insert("stripe_publishable_key", String::new());
     Ok(Settings::check(&flags.gather()?)?)
 }
 

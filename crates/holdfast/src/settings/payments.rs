@@ -9,6 +9,8 @@ use holdfast_engine::payments::{
     stripe::{self, Stripe},
 };
 
+use holdfast_server::Checkout;
+
 use super::check::{DAY, HOUR, MANY, MS, Reader, SECOND};
 
 /// How to be paid. There is one where a secret key is.
@@ -16,6 +18,7 @@ use super::check::{DAY, HOUR, MANY, MS, Reader, SECOND};
 pub struct Payments {
     pub stripe: stripe::Settings,
     pub webhook_secrets: Vec<SecretText>,
+    pub checkout: Checkout,
     pub saga: saga::Settings,
 }
 
@@ -25,6 +28,7 @@ impl Reader<'_> {
         let saga = self.saga();
         let stripe = self.stripe();
         let webhook_secrets = self.secrets("stripe_webhook_secret");
+        let checkout = self.checkout();
         if self.given("stripe_secret_key").is_none() {
             if !webhook_secrets.is_empty() {
                 self.fault("stripe_webhook_secret", "needs HOLDFAST_STRIPE_SECRET_KEY beside it");
@@ -38,7 +42,7 @@ impl Reader<'_> {
             };
             self.fault(key, fault.to_string());
         }
-        Some(Payments { stripe, webhook_secrets, saga })
+        Some(Payments { stripe, webhook_secrets, checkout, saga })
     }
 
     fn stripe(&mut self) -> stripe::Settings {
@@ -50,6 +54,24 @@ impl Reader<'_> {
             timeout: self.duration("stripe_timeout", MS..=HOUR),
             retries: self.count("stripe_retries", 0..=10) as u32,
             backoff: self.duration("stripe_backoff", MS..=HOUR),
+        }
+    }
+
+    /// With a publishable key the shop's pages show Stripe's own form. Without one they offer test cards where the
+    /// secret key moves nobody's money, and otherwise take no cards.
+    fn checkout(&mut self) -> Checkout {
+        let publishable = self.given("stripe_publishable_key").filter(|key| !key.is_empty());
+        let secret = self.given("stripe_secret_key").unwrap_or_default();
+        match publishable {
+            Some(key) if key.starts_with("pk_") && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Checkout::StripeElement { publishable_key: key }
+            }
+            Some(_) => {
+                self.fault("stripe_publishable_key", "must be Stripe's publishable key, pk_…");
+                Checkout::Elsewhere
+            }
+            None if secret.starts_with("sk_test_") => Checkout::TestCards,
+            None => Checkout::Elsewhere,
         }
     }
 
@@ -82,7 +104,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::tests::check;
+    use super::{super::check::tests::check, Checkout};
 
     #[test]
     fn the_documented_defaults_are_those_of_the_code() {
@@ -96,6 +118,18 @@ mod tests {
     fn without_a_key_there_are_no_payments() {
         assert!(check(&[]).unwrap().payments.is_none());
         assert!(check(&[("stripe_webhook_secret", "whsec_1")]).is_err());
+    }
+
+    #[test]
+    fn the_shop_takes_cards_as_the_keys_allow() {
+        let checkout =
+            |given: &[(&'static str, &str)]| check(given).map(|all| all.payments.unwrap().checkout);
+        let test = ("stripe_secret_key", "sk_test_1");
+        assert_eq!(checkout(&[test]).unwrap(), Checkout::TestCards);
+        assert_eq!(checkout(&[("stripe_secret_key", "sk_live_1")]).unwrap(), Checkout::Elsewhere);
+        let element = Checkout::StripeElement { publishable_key: "pk_test_1".into() };
+        assert_eq!(checkout(&[test, ("stripe_publishable_key", "pk_test_1")]).unwrap(), element);
+        assert!(checkout(&[test, ("stripe_publishable_key", "sk_test_1")]).is_err());
     }
 
     #[test]

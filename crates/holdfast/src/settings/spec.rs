@@ -482,6 +482,12 @@ pub const SPECS: &[Spec] = &[
         "SECRET",
         "What Stripe signs webhooks with, whsec_…; several with commas while one is replaced",
     ),
+    optional(
+        PAYMENTS,
+        "stripe_publishable_key",
+        "KEY",
+        "Stripe's publishable key, pk_…: the shop's pages then show Stripe's own card form",
+    ),
     setting(PAYMENTS, "stripe_url", "URL", "https://api.stripe.com", "Where Stripe's API is; /v1/… is added"),
     setting(PAYMENTS, "stripe_connect_timeout", "DURATION", "3s", "How long making a connection may take"),
     setting(PAYMENTS, "stripe_timeout", "DURATION", "10s", "How long Stripe may take to answer one try"),

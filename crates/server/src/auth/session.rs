@@ -37,11 +37,7 @@ impl Sessions {
 
     /// The holder whose cookie came with the request, if the cookie is ours.
     pub(crate) fn read(&self, headers: &HeaderMap) -> Option<HolderId> {
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, value) = pairs.find(|(name, _)| *name == COOKIE)?;
-        let (holder, signature) = value.split_once('.')?;
+        let (holder, signature) = cookie_named(headers, COOKIE)?.split_once('.')?;
         let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).ok()?;
         self.mac(holder).verify_slice(&signature).ok()?;
         HolderId::new(holder).ok()
@@ -49,11 +45,15 @@ impl Sessions {
 
     pub(crate) fn cookie(&self, holder: &HolderId) -> HeaderValue {
         let signature = BASE64_URL_SAFE_NO_PAD.encode(self.mac(holder.as_str()).finalize().into_bytes());
+        let cookie = self.plain_cookie(COOKIE, &format!("{holder}.{signature}"), MAX_AGE_S);
+        cookie.expect("holders of sessions are ASCII")
+    }
+
+    /// A cookie that goes wherever the session's goes, unsigned: whoever reads it must not believe it.
+    pub(crate) fn plain_cookie(&self, name: &str, value: &str, max_age_s: u32) -> Option<HeaderValue> {
         let secure = if self.secure { "; Secure" } else { "" };
-        let cookie = format!(
-            "{COOKIE}={holder}.{signature}; Path=/; Max-Age={MAX_AGE_S}; HttpOnly; SameSite=Lax{secure}"
-        );
-        HeaderValue::try_from(cookie).expect("holders of sessions are ASCII")
+        let cookie = format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Lax{secure}");
+        HeaderValue::try_from(cookie).ok()
     }
 
     fn mac(&self, holder: &str) -> Hmac<Sha256> {
@@ -63,6 +63,13 @@ impl Sessions {
         mac.update(holder.as_bytes());
         mac
     }
+}
+
+/// The value of the cookie of that name.
+pub(crate) fn cookie_named<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 #[cfg(test)]

@@ -54,6 +54,11 @@ endpoints! {
     OfferPage "/o/{offer}";
     QueuePage "/o/{offer}/queue";
     QueueLeave "/o/{offer}/queue/leave";
+    OfferHold "/o/{offer}/hold";
+    HoldPage "/holds/{id}";
+    HoldForm "/holds/{id}/{form}";
+    BookingPage "/bookings/{id}";
+    BookingForm "/bookings/{id}/cancel";
 }
 
 impl Endpoint {
@@ -88,6 +93,11 @@ impl Endpoint {
             (Some("o"), Some(_), None, ..) => Self::OfferPage,
             (Some("o"), Some(_), Some("queue"), None, ..) => Self::QueuePage,
             (Some("o"), Some(_), Some("queue"), Some("leave"), None, _) => Self::QueueLeave,
+            (Some("o"), Some(_), Some("hold"), None, ..) => Self::OfferHold,
+            (Some("holds"), Some(_), None, ..) => Self::HoldPage,
+            (Some("holds"), Some(_), Some(_), None, ..) => Self::HoldForm,
+            (Some("bookings"), Some(_), None, ..) => Self::BookingPage,
+            (Some("bookings"), Some(_), Some("cancel"), None, ..) => Self::BookingForm,
             _ => Self::Other,
         }
     }

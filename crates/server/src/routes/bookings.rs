@@ -3,10 +3,9 @@
 use axum::{extract::State, http::Uri, response::Response};
 use holdfast_domain::Command;
 use holdfast_engine::{
-    ledger::{LedgerError, Role},
+    ledger::Role,
     mint,
     payments::{Answered, Beginning},
-    pipeline::SubmitError,
 };
 
 use super::OfBooking;
@@ -61,11 +60,7 @@ pub(crate) async fn create(
 
 /// Begins a payment and answers with what came of it.
 async fn pay(app: &Shared, desk: &Desk, beginning: Beginning) -> Result<Response, Problem> {
-    // Whoever asked may hang up; what was begun is brought to its answer all the same.
-    let payments = desk.payments.clone();
-    let begun = tokio::spawn(async move { payments.begin(beginning).await });
-    let stopped = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
-    match begun.await.unwrap_or_else(|_| Err(SubmitError::from(stopped())))? {
+    match desk.begin(beginning).await? {
         Answered::Fresh(answer) => Ok(worded(answer)),
         Answered::Otherwise(reply) => app.said(reply),
         Answered::InFlight => Err(Problem::in_flight()),

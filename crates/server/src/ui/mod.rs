@@ -5,11 +5,29 @@
 //! through the same functions; nothing here calls this server over HTTP. A refusal is a value, and becomes a page with
 //! a way forward. Deliberately absent: decisions about what is sold, and anything that only a script could do.
 //!
+//! ```text
+//! GET /  ─► GET /o/{offer} ─► POST /o/{offer}/hold ─► GET /holds/{id} ─► POST /holds/{id}/book ─► GET /bookings/{id}
+//!                   ▲               │ refused                ▲                    │ declined
+//!                   └── just taken ◄┘                        └────────────────────┘
+//! ```
 //! The templates are in `templates/`: `base.html` is around every page, and `app.css` is the look of all of them.
 
+pub(crate) mod booking;
+pub(crate) mod checkout;
+pub(crate) mod fault;
+mod form;
+pub(crate) mod hold;
+mod led;
+mod lines;
 pub(crate) mod offer;
+pub(crate) mod place;
+mod qr;
 pub(crate) mod queue;
+mod refused;
+mod seats;
 pub(crate) mod shop;
+mod slots;
+mod stock;
 mod visitor;
 mod words;
 
@@ -18,6 +36,7 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
+pub(crate) use form::{Form, Posted};
 pub(crate) use visitor::Visitor;
 
 use crate::{assets, problem::Problem};

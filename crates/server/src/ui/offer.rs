@@ -1,13 +1,15 @@
-//! The page of one offer.
+//! The page of one offer: what it is, and the form of its kind.
 
-use askama::Template;
-use axum::{extract::State, response::Response};
-use holdfast_domain::{Currency, Inventory, Moment, seat_plan::SeatPlan};
-use holdfast_engine::ledger::{OfferView, Snapshot, SnapshotUnits};
+use axum::{extract::State, http::Uri, response::Response};
+use holdfast_domain::{Inventory, Moment};
+use holdfast_engine::ledger::OfferView;
 
 use super::{
-    Visitor, own_page,
+    Form, Visitor, own_page,
+    seats::SeatsPage,
     shop::{Left, Price, Sale},
+    slots::SlotsPage,
+    stock::StockPage,
     words,
 };
 use crate::{app::Shared, problem::Problem, routes::InOffer};
@@ -22,10 +24,12 @@ pub(super) struct Head {
     pub left: Option<Left>,
     pub hold_for: String,
     pub limit: Option<u32>,
+    /// The form came back empty.
+    pub nothing_chosen: bool,
 }
 
 impl Head {
-    pub(super) fn of(view: &OfferView, now: Moment) -> Self {
+    fn of(view: &OfferView, now: Moment, query: &Form) -> Self {
         let def = view.offer.def();
         Self {
             id: def.id.to_string(),
@@ -36,30 +40,14 @@ impl Head {
             left: Left::of(view),
             hold_for: words::seconds(def.hold_ttl_s),
             limit: def.limit_per_holder,
+            nothing_chosen: query.one("nothing").is_some(),
         }
     }
-}
 
-#[derive(Template)]
-#[template(path = "offer_seats.html")]
-struct SeatsPage {
-    head: Head,
-    sections: Vec<SectionRow>,
-}
-
-#[derive(Template)]
-#[template(path = "offer_plain.html")]
-struct PlainPage {
-    head: Head,
-}
-
-/// A section as a table shows it.
-struct SectionRow {
-    name: String,
-    category: String,
-    price: String,
-    free: u32,
-    seats: u32,
+    /// Whether asking for something makes sense.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.sale, Sale::Open | Sale::SoldOut)
+    }
 }
 
 /// `GET /o/{offer}`.
@@ -67,38 +55,25 @@ pub(crate) async fn read(
     State(app): State<Shared>,
     InOffer(id): InOffer,
     visitor: Visitor,
+    uri: Uri,
 ) -> Result<Response, Problem> {
     let unknown = || Problem::unknown_offer(id.as_str());
+    let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let view = app.ledger().offer(&id).await?.ok_or_else(unknown)?;
-    let head = Head::of(&view, app.clock.now());
-    match view.offer.inventory() {
+    let offer = &view.offer;
+    let head = Head::of(&view, app.clock.now(), &query);
+    match offer.inventory() {
         Inventory::Seats(plan) => {
             let snapshot = app.ledger().snapshot(&id, None).await?.ok_or_else(unknown)?;
-            let sections = sections(plan, &snapshot, view.offer.currency());
-            own_page(&visitor, &SeatsPage { head, sections })
+            let page = SeatsPage::of(head, offer, plan, &snapshot, &query, visitor.basket());
+            own_page(&visitor, &page)
         }
-        Inventory::Stock(_) | Inventory::Slots(_) => own_page(&visitor, &PlainPage { head }),
+        Inventory::Stock(lines) => {
+            let snapshot = app.ledger().snapshot(&id, None).await?.ok_or_else(unknown)?;
+            own_page(&visitor, &StockPage::of(head, offer, lines, &snapshot))
+        }
+        Inventory::Slots(calendar) => {
+            own_page(&visitor, &SlotsPage::of(&app, head, offer, calendar, &query).await?)
+        }
     }
-}
-
-fn sections(plan: &SeatPlan, snapshot: &Snapshot, currency: Currency) -> Vec<SectionRow> {
-    let mut sections: Vec<SectionRow> = plan
-        .sections()
-        .iter()
-        .map(|section| SectionRow {
-            name: section.name.clone(),
-            category: section.category.clone(),
-            price: words::money(section.price, currency),
-            free: 0,
-            seats: 0,
-        })
-        .collect();
-    let SnapshotUnits::Dense(units) = &snapshot.units else { return sections };
-    for row in plan.rows() {
-        let section = &mut sections[row.section as usize];
-        let free = row.units().filter(|&unit| units[unit as usize].remaining(1) > 0).count();
-        section.free += free as u32;
-        section.seats += row.seats;
-    }
-    sections
 }

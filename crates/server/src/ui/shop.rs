@@ -2,10 +2,10 @@
 
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{Inventory, Moment, Money, Offer};
-use holdfast_engine::ledger::OfferView;
+use holdfast_domain::{HoldState, Inventory, Moment, Money, Offer};
+use holdfast_engine::ledger::{HoldView, OfferView};
 
-use super::{Visitor, own_page, words};
+use super::{Visitor, hold, own_page, words};
 use crate::{
     app::Shared,
     problem::Problem,
@@ -15,8 +15,32 @@ use crate::{
 #[derive(Template)]
 #[template(path = "shop.html")]
 struct Shop {
+    holding: Vec<Holding>,
     offers: Vec<OfferCard>,
     next: Option<String>,
+}
+
+/// What the visitor holds, to go on with.
+struct Holding {
+    id: String,
+    what: String,
+    ms: i64,
+    left: String,
+    paying: bool,
+}
+
+impl Holding {
+    fn of(view: &HoldView) -> Self {
+        let lines = hold::lines(view);
+        let first = lines.first().map(|line| format!("{}: {}", line.name, line.what)).unwrap_or_default();
+        let what = match lines.len() {
+            0 | 1 => first,
+            many => format!("{first} and {}", words::plural(many as u64 - 1, "more line")),
+        };
+        let ms = view.hold.ends_at().ms_since(view.at).max(0);
+        let paying = matches!(view.hold.state, HoldState::Paying { .. });
+        Self { id: view.hold.id.to_string(), what, ms, left: words::minutes_and_seconds(ms), paying }
+    }
 }
 
 /// An offer as the list shows it.
@@ -118,5 +142,6 @@ pub(crate) async fn list(State(app): State<Shared>, visitor: Visitor, uri: Uri) 
     let page = app.ledger().offers(after, limit).await?;
     let now = app.clock.now();
     let offers = page.data.iter().map(|view| OfferCard::of(view, now)).collect();
-    own_page(&visitor, &Shop { offers, next: page.next })
+    let holding = visitor.holding(&app).await?.iter().map(Holding::of).collect();
+    own_page(&visitor, &Shop { holding, offers, next: page.next })
 }

@@ -1,6 +1,7 @@
 //! Figures, money and times as people read them.
 
-use holdfast_domain::{Currency, Kind, Moment, Money};
+use holdfast_domain::{Currency, Kind, Moment, Money, schedule::LocalTime};
+use jiff::{Timestamp, civil::DateTime, tz::Offset};
 
 /// `€45.00`, `¥4500`, `45.00 CHF`; `Free` for nothing.
 pub(super) fn money(amount: Money, currency: Currency) -> String {
@@ -50,8 +51,37 @@ pub(super) fn plural(number: u64, one: &str) -> String {
 
 /// `16 Nov 2026, 10:00 UTC`, for pages without a script that knows the visitor's clock.
 pub(super) fn in_utc(at: Moment) -> String {
-    let instant = jiff::Timestamp::from_millisecond(at.ms()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let instant = Timestamp::from_millisecond(at.ms()).unwrap_or(Timestamp::UNIX_EPOCH);
     instant.strftime("%-d %b %Y, %H:%M UTC").to_string()
+}
+
+/// `10:23:45 UTC`, likewise.
+pub(super) fn time_in_utc(at: Moment) -> String {
+    let instant = Timestamp::from_millisecond(at.ms()).unwrap_or(Timestamp::UNIX_EPOCH);
+    instant.strftime("%H:%M:%S UTC").to_string()
+}
+
+/// What the clocks of the place show.
+pub(super) fn clock(local: LocalTime) -> DateTime {
+    let offset = Offset::from_seconds(local.offset_s).unwrap_or(Offset::UTC);
+    offset.to_datetime(Timestamp::from_millisecond(local.at.ms()).unwrap_or(Timestamp::UNIX_EPOCH))
+}
+
+/// `Mon 16 Nov 2026, 09:00`.
+pub(super) fn local_day_and_time(local: LocalTime) -> String {
+    clock(local).strftime("%a %-d %b %Y, %H:%M").to_string()
+}
+
+/// `UTC+01:00`.
+pub(super) fn offset(seconds: i32) -> String {
+    let (sign, minutes) = (if seconds < 0 { '−' } else { '+' }, seconds.abs() / 60);
+    format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// `9:58`, what is left of a hold.
+pub(super) fn minutes_and_seconds(ms: i64) -> String {
+    let s = ms.max(0).div_euclid(1000);
+    format!("{}:{:02}", s / 60, s % 60)
 }
 
 pub(super) const fn kind(kind: Kind) -> &'static str {

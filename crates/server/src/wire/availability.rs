@@ -68,7 +68,8 @@ fn day(field: &str, text: &str) -> Result<Date, Problem> {
     parse_date(text).ok_or_else(|| Problem::invalid(format!("{field}: must be a date, such as 2026-11-16")))
 }
 
-fn today(calendar: &Calendar, now: Moment) -> Date {
+/// The day it is on the clocks of the place.
+pub(crate) fn today(calendar: &Calendar, now: Moment) -> Date {
     let local = now.plus_ms(i64::from(calendar.local(now).offset_s) * 1000);
     jiff::Timestamp::from_millisecond(local.ms())
         .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
@@ -180,11 +181,7 @@ struct CalendarPart<'a> {
 
 impl<'a> CalendarPart<'a> {
     fn unit(&self, at: UnitNo) -> Unit {
-        let SnapshotUnits::Cells(cells) = &self.snapshot.units else { return Unit::default() };
-        match cells.binary_search_by_key(&at, |&(cell, _)| cell) {
-            Ok(found) => cells[found].1,
-            Err(_) => Unit::default(),
-        }
+        cell(self.snapshot, at)
     }
 
     fn counts(&self) -> DomainCounts {
@@ -209,6 +206,15 @@ impl<'a> CalendarPart<'a> {
                 remaining: fullest.remaining(capacity),
             }
         })
+    }
+}
+
+/// A cell of a calendar's snapshot; one that nothing ever happened to is not in it.
+pub(crate) fn cell(snapshot: &Snapshot, at: UnitNo) -> Unit {
+    let SnapshotUnits::Cells(cells) = &snapshot.units else { return Unit::default() };
+    match cells.binary_search_by_key(&at, |&(cell, _)| cell) {
+        Ok(found) => cells[found].1,
+        Err(_) => Unit::default(),
     }
 }
 

@@ -23,7 +23,7 @@ use holdfast_engine::{
     },
     pipeline::{self, Pipeline},
 };
-use holdfast_server::{Limits, Parts, PaymentDesk, RateLimits, Settings, TrustedProxies};
+use holdfast_server::{Checkout, Limits, Parts, PaymentDesk, RateLimits, Settings, TrustedProxies};
 use holdfast_stripe_simulator::{Pace, Simulator};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, StatusCode, client::conn::http1};
@@ -77,7 +77,7 @@ async fn desk(pipeline: &Arc<Pipeline>, clock: &Arc<ManualClock>) -> (Simulator,
     let stripe = Arc::new(Stripe::new(settings).unwrap());
     let payments = Payments::new(pipeline.clone(), stripe, clock.clone(), Default::default());
     let webhook_secrets = vec![secret("whsec_of_last_year"), secret(bank.webhook_secret())];
-    (bank, PaymentDesk { payments, webhook_secrets })
+    (bank, PaymentDesk { payments, webhook_secrets, checkout: Checkout::TestCards })
 }
 
 impl TestApp {
@@ -191,7 +191,7 @@ pub(crate) fn seat(holder: &str, unit: &str) -> Value {
     json!({"holder": holder, "lines": [{"offer": "hall", "unit": unit}]})
 }
 
-/// Sends requests, each on a connection of its own; keeps the cookie it is given, like a browser.
+/// Sends requests, each on a connection of its own; keeps the cookies it is given, like a browser.
 #[derive(Debug)]
 pub(crate) struct Client {
     address: SocketAddr,
@@ -241,6 +241,13 @@ impl Client {
 
     pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send(Method::PUT, path, &[JSON], body.to_string()).await
+    }
+
+    /// Submits a form, as a page does.
+    pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let form = ("content-type", "application/x-www-form-urlencoded");
+        self.send(Method::POST, path, &[form, ("accept", "text/html")], body).await
     }
 
     pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {

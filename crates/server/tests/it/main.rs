@@ -15,4 +15,5 @@ mod operations;
 mod pages;
 mod payments;
 mod room;
+mod shop;
 mod shutdown;

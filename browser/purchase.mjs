@@ -1,0 +1,170 @@
+// Buying something, from the list to the ticket: without scripts, impatiently, with a wrong clock, with a bad card, and
+// against somebody who wants the same seat.
+
+import assert from "node:assert/strict";
+
+import { assertAccessible } from "./support/axe.mjs";
+import { openHouse } from "./support/browser.mjs";
+
+const house = openHouse();
+
+const button = (page, name) => page.getByRole("button", { name });
+const idIn = (page) => new URL(page.url()).pathname.split("/").at(-1);
+
+/** Holds seats through the form that needs no script; the page is then the hold's. */
+async function holdSeats(page, units) {
+  await page.goto("/o/hall");
+  for (const unit of units) await page.locator(`input[name=unit][value="${unit}"]`).check({ force: true });
+  await button(page, "Hold these seats").click();
+  await page.waitForURL("**/holds/*");
+}
+
+/** Holds the best seats there are, as everybody can. */
+async function holdBest(page, qty) {
+  await page.goto("/o/hall");
+  await page.locator(".best-form [name=best]").fill(String(qty));
+  await button(page, "Find the best seats").click();
+  await page.waitForURL("**/holds/*");
+}
+
+const pay = async (page, card) => {
+  await page.locator(`input[value="${card}"]`).check();
+  await button(page, /^Pay €/).click();
+};
+
+const bookingsOf = async (shop, hold) =>
+  (await shop.api.get("/v1/bookings?offer=hall&limit=500")).data.filter((booking) => booking.hold === hold);
+
+house.test("the whole purchase without a script, every page of it accessible", async ({ visit }) => {
+  const page = await visit("/", { javascript: false });
+  await assertAccessible(page, "shop");
+  await page.getByRole("link", { name: "Night at the Hall" }).click();
+  await assertAccessible(page, "seats");
+  await holdSeats(page, ["A-1", "A-2"]);
+  await assertAccessible(page, "hold");
+  await page.getByText("Row A, seat 2").waitFor();
+  await pay(page, "pm_card_visa");
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("img", { name: /QR code/ }).waitFor();
+  await assertAccessible(page, "booking");
+  await page.getByText("Cancel this booking").click();
+  await button(page, "Cancel it").click();
+  await page.getByRole("heading", { name: "Cancelled" }).waitFor();
+  await assertAccessible(page, "cancelled");
+});
+
+for (const javascript of [true, false]) {
+  house.test(`paying twice books once, ${javascript ? "with" : "without"} scripts`, async ({ visit, shop }) => {
+    const page = await visit("/", { javascript });
+    await holdBest(page, 2);
+    const hold = idIn(page);
+    await button(page, /^Pay €/).dblclick();
+    await page.getByRole("heading", { name: "It is yours" }).waitFor();
+    assert.equal((await bookingsOf(shop, hold)).length, 1);
+  });
+}
+
+house.test("a clock that is ten minutes wrong changes nothing", async ({ visitor }) => {
+  for (const wrong of [-600_000, 600_000]) {
+    const context = await visitor();
+    await context.addInitScript((wrong) => {
+      const Right = Date;
+      globalThis.Date = class extends Right {
+        constructor(...given) {
+          super(...(given.length ? given : [Right.now() + wrong]));
+        }
+        static now() {
+          return Right.now() + wrong;
+        }
+      };
+    }, wrong);
+    const page = await context.newPage();
+    await holdBest(page, 1);
+    const shown = await page.locator("hold-timer[data-shown-ms]").getAttribute("data-shown-ms");
+    assert.ok(Number(shown) > 570_000 && Number(shown) <= 600_000, `${shown} ms are shown of 600,000`);
+    await button(page, "Give it back").click();
+    await page.getByRole("heading", { name: "Given back" }).waitFor();
+  }
+});
+
+house.test("a declined card keeps the seats, and a good one pays for them", async ({ visit, shop }) => {
+  const page = await visit("/");
+  await holdBest(page, 2);
+  const hold = idIn(page);
+  const lines = (await shop.api.get(`/v1/holds/${hold}`)).lines;
+  await pay(page, "pm_card_chargeDeclinedInsufficientFunds");
+  await page.getByRole("alert").getByText("The card was not charged").waitFor();
+  await assertAccessible(page, "declined");
+  assert.deepEqual((await shop.api.get(`/v1/holds/${hold}`)).lines, lines);
+  await pay(page, "pm_card_visa");
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  const [booking] = (await bookingsOf(shop, hold)).filter(({ state }) => state === "confirmed");
+  assert.deepEqual(booking.lines, lines);
+});
+
+house.test("a reload, a second tab and a return find the hold again", async ({ visitor }) => {
+  const context = await visitor();
+  const page = await context.newPage();
+  await holdBest(page, 1);
+  const address = page.url();
+  await page.reload();
+  await page.getByRole("heading", { name: "Yours, for now" }).waitFor();
+  const second = await context.newPage();
+  await second.goto("/");
+  await second.getByRole("heading", { name: "You are holding" }).waitFor();
+  await assertAccessible(second, "shop, holding");
+  await second.getByRole("link", { name: "Go on" }).first().click();
+  await second.waitForURL(address);
+  await button(second, "Give it back").click();
+  await page.reload();
+  await page.getByRole("heading", { name: "Given back" }).waitFor();
+  await assertAccessible(page, "given back");
+});
+
+house.test("two browsers race for one seat: one has it, the other has another", async ({ visit, shop }) => {
+  const racers = await Promise.all([1, 2].map(() => visit("/o/hall", { javascript: false })));
+  for (const page of racers) await page.locator('input[name=unit][value="B-7"]').check({ force: true });
+  await Promise.all(racers.map((page) => button(page, "Hold these seats").click()));
+  const won = racers.filter((page) => page.url().includes("/holds/"));
+  assert.equal(won.length, 1, "one sees that it is theirs");
+  const [second] = racers.filter((page) => !won.includes(page));
+  await second.getByRole("heading", { name: "Just taken" }).waitFor();
+  await assertAccessible(second, "just taken");
+  await second.locator(".alternative").first().click();
+  await second.getByRole("heading", { name: "Yours, for now" }).waitFor();
+  const journal = await shop.api.get("/v1/journal?offer=hall&unit=B-7");
+  const placed = journal.data.filter(({ kind }) => kind === "hold_placed");
+  assert.deepEqual(placed.map(({ hold }) => hold), [idIn(won[0])], "the journal agrees");
+});
+
+house.test("time runs out: an extension is offered, and afterwards a way back", async ({ visit, shop }) => {
+  await shop.api.post("/v1/offers", {
+    id: "brief", name: "Brief encounter", kind: "stock", currency: "EUR", hold_ttl_s: 3,
+    stock: { lines: [{ key: "GA", capacity: 5, price: 500 }] },
+  });
+  const page = await visit("/o/brief");
+  await assertAccessible(page, "stock");
+  await button(page, "Hold").click();
+  await page.locator("form.extend.offered").waitFor();
+  await page.getByRole("heading", { name: "Time is up" }).waitFor();
+  await assertAccessible(page, "time is up");
+  await button(page, "Try to hold it again").click();
+  await page.getByRole("heading", { name: "Yours, for now" }).waitFor();
+});
+
+house.test("a start that somebody takes vanishes from the week", async ({ visit, shop }) => {
+  const page = await visit("/o/dr-lee");
+  await page.getByRole("link", { name: "Later" }).click();
+  await page.locator("slot-week[data-version]").waitFor();
+  await assertAccessible(page, "slots");
+  const slot = page.locator("button.slot").nth(3);
+  const start = await slot.getAttribute("value");
+  await shop.api.post("/v1/holds", { holder: "somebody", lines: [{ offer: "dr-lee", service: "consult", start }] });
+  await page.locator(`button.slot[value="${start}"]`).waitFor({ state: "hidden" });
+});
+
+house.test("what is not there has a page too", async ({ visit }) => {
+  const page = await visit("/nowhere");
+  await page.getByRole("link", { name: "To the shop" }).waitFor();
+  await assertAccessible(page, "404");
+});

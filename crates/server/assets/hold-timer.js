@@ -1,0 +1,108 @@
+// <hold-timer data-left-ms="598000" data-hold="hold_…">: counts down what the server said was left.
+//
+// The visitor's clock is never asked, for it may be wrong: only how much time has passed since the answer arrived,
+// which a monotonic clock knows. Whenever the page was out of sight the server is asked again, because that clock may
+// sleep with the machine.
+
+const ASK_AGAIN_AFTER_MS = 20_000;
+const OFFER_EXTENSION_MS = 60_000;
+
+class HoldTimer extends HTMLElement {
+  #endsAt = 0;
+  #ticking = 0;
+  #saidMinutes = null;
+  #hiddenAt = 0;
+  #offered = false;
+
+  connectedCallback() {
+    // The answer arrived some time before this script ran.
+    const arrived = performance.getEntriesByType("navigation")[0]?.responseStart ?? performance.now();
+    this.#endsAt = arrived + Number(this.dataset.leftMs);
+    this.figure = this.querySelector(".timer-figure") ?? this;
+    this.status = this.#live();
+    this.#ticking = setInterval(() => this.#tick(), 250);
+    document.addEventListener("visibilitychange", this);
+    addEventListener("pageshow", this);
+    this.#tick();
+  }
+
+  disconnectedCallback() {
+    clearInterval(this.#ticking);
+    document.removeEventListener("visibilitychange", this);
+    removeEventListener("pageshow", this);
+  }
+
+  handleEvent(event) {
+    if (event.type === "visibilitychange" && document.hidden) this.#hiddenAt = performance.now();
+    const away = event.type === "pageshow" ? event.persisted : !document.hidden;
+    if (away && this.dataset.hold) this.#askServer(event.type === "pageshow");
+  }
+
+  /** What is left, by the server's word and the time since. */
+  get leftMs() {
+    return Math.max(0, this.#endsAt - performance.now());
+  }
+
+  #live() {
+    if (this.hasAttribute("data-quiet")) return null;
+    const status = document.createElement("span");
+    status.className = "visually-hidden";
+    status.setAttribute("role", "status");
+    this.append(status);
+    return status;
+  }
+
+  #tick() {
+    const left = this.leftMs;
+    const seconds = Math.ceil(left / 1000);
+    const shown = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    if (this.figure.textContent !== shown) this.figure.textContent = shown;
+    this.dataset.shownMs = String(Math.round(left));
+    this.#speak(seconds);
+    const offer = Math.max(OFFER_EXTENSION_MS, Number(this.dataset.leftMs) / 10);
+    this.classList.toggle("soon", left < offer);
+    if (left < offer) this.#offerExtension();
+    if (left === 0) this.#over();
+  }
+
+  /** Once a minute, and no more often: a clock that talks all the time cannot be listened to. */
+  #speak(seconds) {
+    if (!this.status) return;
+    const minutes = Math.ceil(seconds / 60);
+    if (minutes === this.#saidMinutes) return;
+    const first = this.#saidMinutes === null;
+    this.#saidMinutes = minutes;
+    if (!first) this.status.textContent = minutes === 1 ? "Less than one minute left" : `${minutes} minutes left`;
+  }
+
+  #offerExtension() {
+    if (this.#offered || !this.hasAttribute("data-may-extend")) return;
+    this.#offered = true;
+    const form = document.querySelector("form.extend");
+    form?.classList.add("offered");
+    form?.querySelector("button")?.classList.remove("quiet-button");
+    if (this.status) this.status.textContent = "Time is running out. You can extend the hold.";
+  }
+
+  async #askServer(persisted) {
+    if (!persisted && performance.now() - this.#hiddenAt < ASK_AGAIN_AFTER_MS) return;
+    try {
+      const asked = performance.now();
+      const answer = await fetch(`/v1/holds/${this.dataset.hold}`, { cache: "no-store" });
+      if (!answer.ok) return;
+      const hold = await answer.json();
+      if (hold.state !== "active") location.reload();
+      this.#endsAt = asked + hold.expires_in_ms;
+    } catch {
+      // Offline: the count goes on from what was last known.
+    }
+  }
+
+  /** The page of a hold that is over says what can be done; the server decides whether it is. */
+  #over() {
+    clearInterval(this.#ticking);
+    if (this.dataset.hold) setTimeout(() => location.reload(), 1000);
+  }
+}
+
+customElements.define("hold-timer", HoldTimer);

@@ -1,0 +1,39 @@
+// <stock-lines>: how much is left, as it changes.
+
+import { poll } from "./poll.js";
+
+const EVERY_MS = 2_000;
+
+class StockLines extends HTMLElement {
+  #leaving = new AbortController();
+
+  connectedCallback() {
+    poll(`/v1/offers/${this.dataset.offer}/availability`, EVERY_MS, (now) => this.#heard(now), this.#leaving.signal);
+  }
+
+  disconnectedCallback() {
+    this.#leaving.abort();
+  }
+
+  #heard({ version, counts, units }) {
+    this.dataset.version = version;
+    const figure = new Intl.NumberFormat("en");
+    for (const { unit, remaining } of units) {
+      const form = [...this.querySelectorAll("form")].find((form) => form.dataset.unit === unit);
+      if (!form) continue;
+      form.querySelector('[data-live="remaining"]').textContent = figure.format(remaining);
+      const button = form.querySelector("button");
+      if (button.getAttribute("aria-busy") === "true") continue;
+      button.disabled = remaining === 0;
+      button.textContent = remaining === 0 ? "Sold out" : "Hold";
+    }
+    if (units.length === 1) {
+      const percent = Math.floor((100 * counts.available) / counts.capacity);
+      this.querySelector('[data-live="gauge"]')?.setAttribute("width", String(percent));
+    }
+    const left = document.querySelector('.head-figures [data-live="left"]');
+    if (left) left.textContent = `${figure.format(counts.available)} of ${figure.format(counts.capacity)} left`;
+  }
+}
+
+customElements.define("stock-lines", StockLines);

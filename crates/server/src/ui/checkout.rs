@@ -1,0 +1,134 @@
+//! Turning a hold into a booking: for nothing, with a test card, or through Stripe's own form.
+
+use axum::{
+    extract::State,
+    http::{HeaderValue, header},
+    response::Response,
+};
+use holdfast_domain::{Command, HoldId, HoldState, Money, PaymentMethod};
+use holdfast_engine::{
+    ledger::HoldView,
+    mint,
+    payments::{Answered, Beginning},
+};
+
+use super::{Posted, hold, led};
+use crate::{
+    app::{App, Shared},
+    payments::{Checkout, Desk},
+    problem::Problem,
+    routes::OfHold,
+};
+
+/// How a hold can be paid on its page.
+pub(super) enum Way {
+    /// Nothing is charged here.
+    Confirm {
+        free: bool,
+    },
+    TestCards {
+        cards: &'static [TestCard],
+    },
+    StripeElement {
+        publishable_key: String,
+        minor: u64,
+        currency: String,
+    },
+    /// Cards are charged, but not by these pages.
+    Elsewhere,
+}
+
+/// A card that moves nobody's money. The names are Stripe's for its test mode.
+pub(super) struct TestCard {
+    pub method: &'static str,
+    pub name: &'static str,
+    pub does: &'static str,
+}
+
+const TEST_CARDS: &[TestCard] = &[
+    TestCard { method: "pm_card_visa", name: "Visa ···· 4242", does: "is charged" },
+    TestCard { method: "pm_card_mastercard", name: "Mastercard ···· 4444", does: "is charged" },
+    TestCard { method: "pm_card_visa_chargeDeclined", name: "Visa ···· 0002", does: "is declined" },
+    TestCard {
+        method: "pm_card_chargeDeclinedInsufficientFunds",
+        name: "Visa ···· 9995",
+        does: "is declined: not enough money",
+    },
+];
+
+/// What Stripe's form needs, and only the page that shows it.
+const WITH_STRIPE: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self' https://js.stripe.com; \
+     img-src 'self' data: https://*.stripe.com; connect-src 'self' https://api.stripe.com; \
+     frame-src https://js.stripe.com https://hooks.stripe.com; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+impl Way {
+    pub(super) fn of(app: &App, view: &HoldView) -> Self {
+        let free = view.hold.amount == Money::ZERO;
+        match app.desk.as_ref().map(|desk| &desk.checkout) {
+            None => Self::Confirm { free },
+            Some(_) if free => Self::Confirm { free },
+            Some(Checkout::TestCards) => Self::TestCards { cards: TEST_CARDS },
+            Some(Checkout::Elsewhere) => Self::Elsewhere,
+            Some(Checkout::StripeElement { publishable_key }) => Self::StripeElement {
+                publishable_key: publishable_key.clone(),
+                minor: view.hold.amount.minor(),
+                currency: view.hold.currency.code().to_ascii_lowercase(),
+            },
+        }
+    }
+
+    /// Opens the page's policy as far as this way needs it.
+    pub(super) fn allow(&self, response: &mut Response) {
+        if matches!(self, Self::StripeElement { .. }) {
+            let policy = HeaderValue::from_static(WITH_STRIPE);
+            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+    }
+}
+
+/// `POST /holds/{id}/book`: with `payment_method` where a card is charged.
+pub(crate) async fn book(
+    State(app): State<Shared>,
+    OfHold(id): OfHold,
+    posted: Posted,
+) -> Result<Response, Problem> {
+    let view = posted.visitor.own_hold(&app, id).await?;
+    let led = match (Way::of(&app, &view), &app.desk) {
+        (Way::Confirm { .. }, _) => {
+            let command = Command::Confirm { booking: mint::booking_id(), hold: id };
+            led::submit(&app, &posted, command).await?
+        }
+        (Way::TestCards { .. }, Some(desk)) => charge(&app, desk, &posted, id).await?,
+        _ => return Err(Problem::invalid("Cards are not taken by this page.")),
+    };
+    hold::back(&posted, id, led)
+}
+
+async fn charge(app: &App, desk: &Desk, posted: &Posted, hold: HoldId) -> Result<led::Led, Problem> {
+    let Some(method) = posted.form.one("payment_method") else {
+        return Ok(Ok(format!("/holds/{hold}")));
+    };
+    let beginning = Beginning {
+        hold,
+        method: Some(PaymentMethod::new(method)?),
+        actor: posted.visitor.actor(),
+        key: posted.intention()?,
+        words: led::words(),
+    };
+    match desk.begin(beginning).await? {
+        Answered::Fresh(answer) => Ok(Ok(led::place_in(&answer))),
+        Answered::Otherwise(reply) => led::said(reply),
+        // The page of the booking waits for what becomes of it.
+        Answered::InFlight | Answered::NoAnswer { .. } => under_way(app, posted, hold).await.map(Ok),
+    }
+}
+
+/// Where to wait for a payment that has no answer yet.
+async fn under_way(app: &App, posted: &Posted, hold: HoldId) -> Result<String, Problem> {
+    match posted.visitor.own_hold(app, hold).await?.hold.state {
+        HoldState::Paying { booking, .. } | HoldState::Booked { booking } => {
+            Ok(format!("/bookings/{booking}"))
+        }
+        _ => Ok(format!("/holds/{hold}")),
+    }
+}

@@ -1,0 +1,151 @@
+//! A no, as a page with a way forward.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use holdfast_domain::{Ask, Conflict, Inventory, Limit, Offer, OfferId, Pick, Refusal};
+
+use super::{Posted, form, led, own_page, words};
+use crate::{app::App, problem::Problem};
+
+#[derive(Template)]
+#[template(path = "refused.html")]
+struct Refused {
+    offer: String,
+    name: String,
+    title: &'static str,
+    why: String,
+    alternatives: Vec<Alternative>,
+    /// For whoever takes one of them.
+    key: String,
+}
+
+/// Something to have instead, one tap away.
+struct Alternative {
+    label: String,
+    more: String,
+    fields: Vec<(&'static str, String)>,
+}
+
+/// A refusal to hold. What cannot be explained on this page is a problem like any other.
+pub(super) async fn to_hold(
+    app: &App,
+    posted: &Posted,
+    offer: &OfferId,
+    asks: &[Ask],
+    refusal: Refusal,
+) -> Result<Response, Problem> {
+    let problem = Problem::from(refusal.clone());
+    let status = problem.code.status();
+    let view = app.ledger().offer(offer).await?.ok_or_else(|| Problem::unknown_offer(offer.as_str()))?;
+    let (title, why, alternatives) = match refusal {
+        Refusal::UnitTaken(conflict) => {
+            ("Just taken", taken(&conflict, &view.offer), instead(&conflict, &view.offer, asks))
+        }
+        Refusal::UnitBlocked(conflict) => {
+            ("Off sale", taken(&conflict, &view.offer), instead(&conflict, &view.offer, asks))
+        }
+        Refusal::SoldOut { .. } => ("Not enough left", sold_out(asks), Vec::new()),
+        Refusal::LimitReached(limit) => {
+            ("That is more than one person may have", limit_words(&limit), Vec::new())
+        }
+        Refusal::NotOnSale { opens_at, .. } => ("Not on sale", not_on_sale(opens_at), Vec::new()),
+        Refusal::HoldReleased | Refusal::HoldExpired | Refusal::UnknownHold => {
+            return led::go(posted, &format!("/o/{offer}"));
+        }
+        Refusal::AlreadyBooked { booking } => return led::go(posted, &format!("/bookings/{booking}")),
+        Refusal::UnknownOffer { .. }
+        | Refusal::UnknownUnit { .. }
+        | Refusal::UnknownBooking
+        | Refusal::InvalidTime { .. }
+        | Refusal::Invalid(_)
+        | Refusal::OfferExists { .. }
+        | Refusal::NotCancellable { .. } => return Err(problem),
+    };
+    let name = view.offer.def().name.clone();
+    let page = Refused { offer: offer.to_string(), name, title, why, alternatives, key: form::fresh_key() };
+    Ok((status, own_page(&posted.visitor, &page)?).into_response())
+}
+
+fn taken(conflict: &Conflict, offer: &Offer) -> String {
+    let units: Vec<String> = conflict.conflicts.iter().map(|way| unit_words(offer, &way.unit)).collect();
+    let (shown, rest) = units.split_at(units.len().min(6));
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match units.len() {
+        1 => format!("Somebody was quicker: {} is held or booked.", shown[0]),
+        _ => format!(
+            "Somebody was quicker: {}{more} are held or booked. Nothing of your choice was taken.",
+            shown.join("; ")
+        ),
+    }
+}
+
+/// A unit's key as people would say it.
+fn unit_words(offer: &Offer, key: &str) -> String {
+    match offer.inventory() {
+        Inventory::Seats(_) => format!("seat {key}"),
+        Inventory::Stock(_) => key.to_owned(),
+        Inventory::Slots(calendar) => match calendar.find(key) {
+            Some(unit) => words::local_day_and_time(calendar.local(calendar.begins(unit))),
+            None => key.to_owned(),
+        },
+    }
+}
+
+fn instead(conflict: &Conflict, offer: &Offer, asks: &[Ask]) -> Vec<Alternative> {
+    conflict.alternatives.iter().filter_map(|units| alternative(offer, asks, units)).collect()
+}
+
+fn alternative(offer: &Offer, asks: &[Ask], units: &[String]) -> Option<Alternative> {
+    match offer.inventory() {
+        Inventory::Seats(plan) => {
+            let section = plan.section_of(plan.find(units.first()?)?);
+            let price = words::money(section.price, offer.currency());
+            let fields = units.iter().map(|unit| ("unit", unit.clone())).collect();
+            Some(Alternative {
+                label: units.join(", "), more: format!("{} · {price}", section.name), fields
+            })
+        }
+        Inventory::Slots(calendar) => {
+            let service = asks.iter().find_map(|ask| match &ask.pick {
+                Pick::Slot { service, .. } => Some(service.clone()),
+                _ => None,
+            })?;
+            let start = calendar.local(calendar.begins(calendar.find(units.first()?)?));
+            let fields = vec![("service", service.clone()), ("start", start.to_string())];
+            Some(Alternative { label: words::local_day_and_time(start), more: service, fields })
+        }
+        Inventory::Stock(_) => None,
+    }
+}
+
+fn sold_out(asks: &[Ask]) -> String {
+    let wanted: u64 = asks
+        .iter()
+        .map(|ask| match &ask.pick {
+            Pick::Unit { qty, .. } | Pick::Best { qty, .. } => u64::from(*qty),
+            Pick::Slot { .. } => 1,
+        })
+        .sum();
+    let advice = "Ask for fewer, or look again in a little while: holds run out and bookings are cancelled.";
+    format!("There are not {} to be had together now. {advice}", words::count(wanted))
+}
+
+fn limit_words(limit: &Limit) -> String {
+    match limit {
+        Limit::PerHolder { limit, used, asked, .. } => format!(
+            "Each person may have {limit}. You have {used}, held and booked, and asked for {asked} more. \
+             What you give back you may choose anew."
+        ),
+        Limit::Extensions { limit } => format!("A hold can be extended {limit} times."),
+    }
+}
+
+fn not_on_sale(opens_at: Option<holdfast_domain::Moment>) -> String {
+    match opens_at {
+        Some(opens) => format!("The sale opens at {}.", words::in_utc(opens)),
+        None => "The sale has closed.".to_owned(),
+    }
+}

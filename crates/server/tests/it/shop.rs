@@ -1,0 +1,217 @@
+//! The shop's pages without any script: what a browser with scripts turned off reads and submits.
+
+use serde_json::json;
+
+use crate::app::{Answer, Client, TestApp, dr_lee, fest, hall};
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(answer.body.to_vec()).unwrap()
+}
+
+/// The first value of a hidden field of that name after `from`.
+#[track_caller]
+fn hidden(page: &str, from: &str, name: &str) -> String {
+    let form = page.split(from).nth(1).unwrap_or_else(|| panic!("no {from} in {page}"));
+    let mark = format!("name=\"{name}\" value=\"");
+    form.split(&mark)
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {name} after {from}"))
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned()
+}
+
+fn place(answer: &Answer) -> String {
+    answer.header("location").to_owned()
+}
+
+/// Holds seats of the hall through the form, and returns where that led.
+async fn hold(browser: &Client, units: &[&str]) -> String {
+    let page = text(&browser.get("/o/hall").await.expect(200));
+    let key = hidden(&page, "seat-form", "key");
+    let mut fields = vec![("key", key.as_str())];
+    fields.extend(units.iter().map(|unit| ("unit", *unit)));
+    place(&browser.submit("/o/hall/hold", &fields).await.expect(303))
+}
+
+#[tokio::test]
+async fn a_whole_purchase_without_a_script() {
+    let app = TestApp::with_paid_hall().await;
+    let browser = app.client();
+    let shop = browser.get("/").await.expect(200);
+    assert!(shop.header("set-cookie").contains("holdfast_session="), "the first page gives a session");
+    assert!(text(&shop).contains("href=\"/o/hall\"") && text(&shop).contains("€45.00"), "{}", text(&shop));
+
+    let hold = hold(&browser, &["A-4", "A-5"]).await;
+    let page = text(&browser.get(&hold).await.expect(200));
+    assert!(page.contains("Row A, seat 4") && page.contains("€90.00") && page.contains("10:00"), "{page}");
+    assert!(text(&browser.get("/").await).contains("You are holding"), "a second tab finds it again");
+
+    let book = format!("{hold}/book");
+    let fields = [("key", hidden(&page, &book, "key")), ("payment_method", "pm_card_visa".into())];
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let booking = place(&browser.submit(&book, &fields).await.expect(303));
+    assert_eq!(
+        place(&browser.submit(&book, &fields).await.expect(303)),
+        booking,
+        "submitting twice books once"
+    );
+    assert_eq!(app.bank().money().captured, 9_000);
+
+    let ticket = text(&browser.get(&booking).await.expect(200));
+    assert!(
+        ticket.contains("It is yours") && ticket.contains("class=\"qr\"") && ticket.contains("Paid"),
+        "{ticket}"
+    );
+    assert_eq!(place(&browser.get(&hold).await.expect(303)), booking, "the hold's page leads to the booking");
+
+    let cancel = format!("{booking}/cancel");
+    let key = hidden(&ticket, &cancel, "key");
+    assert_eq!(place(&browser.submit(&cancel, &[("key", &key)]).await.expect(303)), booking);
+    assert!(text(&browser.get(&booking).await).contains("Cancelled"));
+}
+
+#[tokio::test]
+async fn a_declined_card_leaves_the_hold_for_another() {
+    let app = TestApp::with_paid_hall().await;
+    let browser = app.client();
+    let hold = hold(&browser, &["A-1"]).await;
+    let book = format!("{hold}/book");
+    let pay = async |page: &str, card: &str| {
+        let key = hidden(page, &book, "key");
+        place(&browser.submit(&book, &[("key", &key), ("payment_method", card)]).await.expect(303))
+    };
+    let page = text(&browser.get(&hold).await);
+    let declined = pay(&page, "pm_card_chargeDeclinedInsufficientFunds").await;
+    assert!(declined.starts_with(&format!("{hold}?declined=bk_")), "{declined}");
+    let page = text(&browser.get(&declined).await.expect(200));
+    assert!(page.contains("The card was not charged") && page.contains("Row A, seat 1"), "{page}");
+    let booking = pay(&page, "pm_card_visa").await;
+    assert!(text(&browser.get(&booking).await.expect(200)).contains("It is yours"));
+}
+
+#[tokio::test]
+async fn who_comes_second_is_shown_what_to_have_instead() {
+    let app = TestApp::with_hall().await;
+    let (first, second) = (app.client(), app.client());
+    hold(&first, &["A-5"]).await;
+    let page = text(&second.get("/o/hall").await.expect(200));
+    assert!(page.contains("value=\"A-5\" disabled"), "{page}");
+    let key = hidden(&page, "seat-form", "key");
+    let refused = second.submit("/o/hall/hold", &[("key", &key), ("unit", "A-5")]).await.expect(409);
+    assert!(refused.header("content-type").starts_with("text/html"));
+    let page = text(&refused);
+    assert!(page.contains("Just taken") && page.contains("seat A-5"), "{page}");
+    let (key, unit) = (hidden(&page, "alternatives", "key"), hidden(&page, "alternatives", "unit"));
+    let led = second.submit("/o/hall/hold", &[("key", &key), ("unit", &unit)]).await.expect(303);
+    assert!(text(&second.get(&place(&led)).await.expect(200)).contains("Yours, for now"));
+}
+
+#[tokio::test]
+async fn the_best_seats_asked_for_twice_are_held_once() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    let page = text(&browser.get("/o/hall").await);
+    let key = hidden(&page, "best-form", "key");
+    let fields = [("key", key.as_str()), ("best", "2"), ("category", "A")];
+    let led = place(&browser.submit("/o/hall/hold", &fields).await.expect(303));
+    assert_eq!(place(&browser.submit("/o/hall/hold", &fields).await.expect(303)), led);
+    let other = place(&browser.submit("/o/hall/hold", &[("key", &key), ("best", "3")]).await.expect(303));
+    assert_ne!(other, led, "the same page may be used again for another choice");
+    let counts = app.client().get("/v1/offers/hall").await.json()["counts"].clone();
+    assert_eq!(counts["held"], 5);
+    assert_eq!(
+        place(&browser.submit("/o/hall/hold", &[("key", &key)]).await.expect(303)),
+        "/o/hall?nothing=chosen"
+    );
+}
+
+#[tokio::test]
+async fn a_hold_is_extended_given_back_and_taken_again() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    let hold = hold(&browser, &["B-2"]).await;
+    let page = text(&browser.get(&hold).await);
+    let extend = format!("{hold}/extend");
+    app.clock.advance_ms(300_000);
+    let key = hidden(&page, &extend, "key");
+    for _twice in 0..2 {
+        assert_eq!(place(&browser.submit(&extend, &[("key", &key)]).await.expect(303)), hold);
+    }
+    let page = text(&browser.get(&hold).await);
+    assert!(page.contains("data-left-ms=\"600000\"") && page.contains("2 more times"), "{page}");
+    let release = format!("{hold}/release");
+    browser.submit(&release, &[("key", &hidden(&page, &release, "key"))]).await.expect(303);
+    let page = text(&browser.get(&hold).await.expect(200));
+    assert!(page.contains("Given back"), "{page}");
+    let (key, unit) = (hidden(&page, "/o/hall/hold", "key"), hidden(&page, "/o/hall/hold", "unit"));
+    let again = place(&browser.submit("/o/hall/hold", &[("key", &key), ("unit", &unit)]).await.expect(303));
+    assert_ne!(again, hold);
+    app.clock.advance_ms(600_000);
+    assert!(text(&browser.get(&again).await.expect(200)).contains("Time is up"));
+}
+
+#[tokio::test]
+async fn stock_and_slots_are_held_through_their_forms() {
+    let app = TestApp::with_offer(fest()).await;
+    app.admin().post("/v1/offers", dr_lee()).await.expect(201);
+    let browser = app.client();
+    let page = text(&browser.get("/o/fest").await.expect(200));
+    let key = hidden(&page, "stock-line", "key");
+    let led =
+        browser.submit("/o/fest/hold", &[("key", &key), ("unit", "GA"), ("qty", "2")]).await.expect(303);
+    assert!(text(&browser.get(&place(&led)).await).contains("× 2"));
+
+    let week = "/o/dr-lee?service=consult&from=2026-11-16&tz=America/New_York";
+    let page = text(&browser.get(week).await.expect(200));
+    assert!(page.contains("Monday 16 Nov, 09:00, 03:00 in your zone"), "{page}");
+    let key = hidden(&page, "action=\"/o/dr-lee/hold\"", "key");
+    let start = "2026-11-16T09:00:00+01:00";
+    let fields = [("key", key.as_str()), ("service", "consult"), ("start", start)];
+    let led = browser.submit("/o/dr-lee/hold", &fields).await.expect(303);
+    assert!(text(&browser.get(&place(&led)).await).contains("Mon 16 Nov 2026, 09:00 (Europe/Berlin)"));
+    assert!(!text(&browser.get(week).await).contains(start), "what is taken is not shown");
+    let refused = app.client().submit("/o/dr-lee/hold", &fields).await.expect(409);
+    assert!(text(&refused).contains("Have these instead") && text(&refused).contains("name=\"start\""));
+}
+
+#[tokio::test]
+async fn a_night_on_which_clocks_go_back_shows_both_of_its_times() {
+    let mut night = dr_lee();
+    night["slots"]["hours"] = json!([{"days": ["sun"], "from": "01:00", "to": "05:00"}]);
+    let app = TestApp::with_offer(night).await;
+    let page = text(&app.client().get("/o/dr-lee?from=2027-10-31").await.expect(200));
+    assert!(page.contains("02:30, first, UTC+02:00") && page.contains("02:30, second, UTC+01:00"), "{page}");
+}
+
+#[tokio::test]
+async fn pages_are_each_visitors_own() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    let hold = hold(&browser, &["A-1"]).await;
+    let stranger = app.client().with("accept", "text/html");
+    let page = stranger.get(&hold).await.expect(404);
+    assert!(page.header("content-type").starts_with("text/html"));
+    assert!(page.header("content-security-policy").contains("default-src 'none'"));
+    assert!(text(&page).contains(page.header("x-request-id")));
+    stranger.submit(&format!("{hold}/release"), &[("key", "k")]).await.expect(404);
+    browser.submit("/o/hall/hold", &[("unit", "A-2")]).await.expect(400);
+    let foreign = app.client().with("sec-fetch-site", "cross-site");
+    foreign.submit("/o/hall/hold", &[("key", "k"), ("unit", "A-2")]).await.expect(403);
+    app.client().post("/o/hall/hold", hall()).await.expect(415);
+    app.client().with("accept", "text/html").get("/nowhere").await.expect(404);
+    app.client().with("accept", "text/html").get("/v1/nowhere").await.expect_problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn without_a_provider_a_hold_is_confirmed_for_nothing() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    let hold = hold(&browser, &["A-1"]).await;
+    let book = format!("{hold}/book");
+    let page = text(&browser.get(&hold).await);
+    assert!(page.contains("Confirm the booking") && !page.contains("payment_method"), "{page}");
+    let led = browser.submit(&book, &[("key", &hidden(&page, &book, "key"))]).await.expect(303);
+    assert!(place(&led).starts_with("/bookings/bk_"));
+}
