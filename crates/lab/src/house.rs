@@ -172,7 +172,7 @@ impl Stall {
     }
 
     fn bits(&self, hold: HoldRef) -> u128 {
-        u128::from(self.nonce) << 64 | u128::from(hold) + 1
+        (u128::from(self.nonce) << 64) | (u128::from(hold) + 1)
     }
 
     fn key(&self, ask: &AskHold) -> Option<IdempotencyKey> {

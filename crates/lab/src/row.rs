@@ -27,10 +27,10 @@ pub(crate) struct Cost {
     pub saved_by: Option<String>,
 }
 
-/// Lanes are for races over one thing that fit a page.
-pub(crate) fn pictured(plan: &Plan) -> bool {
+/// Lanes are for races over one thing that fit a page; where none does, for the smallest.
+pub(crate) fn pictured(plan: &Plan, smallest: u32) -> bool {
     let raced = plan.scenario == Scenario::OneSeat.as_str() || plan.scenario.starts_with("mistake_");
-    raced && plan.buyers <= 50
+    raced && plan.buyers <= smallest.max(50)
 }
 
 pub(crate) fn run_of(

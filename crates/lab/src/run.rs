@@ -37,7 +37,7 @@ pub struct Options {
     /// A PostgreSQL to use; without it a private one, where there is one to start.
     pub ledger: Option<String>,
     pub gate: Option<String>,
-    /// Names as DESIGN has them, `naive` and the mistakes included; empty for all.
+    /// As [`Options::names`] has them; empty for all.
     pub strategies: Vec<String>,
     pub buyers: Vec<u32>,
     pub seed: u64,
@@ -341,7 +341,7 @@ impl Lab<'_> {
         self.keep(plan, history)?;
         let verdict = judge(history, plan.evidence);
         let figures = Figures::of(history);
-        if pictured(plan) {
+        if pictured(plan, self.options.buyers.iter().copied().min().unwrap_or(0)) {
             let title = Title {
                 strategy: &plan.name,
                 scenario: &plan.scenario,

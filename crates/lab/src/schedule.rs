@@ -84,7 +84,7 @@ const MS: Duration = Duration::from_millis(1);
 
 impl Schedule {
     pub(crate) fn of(scenario: Scenario, buyers: u32, seed: u64, size: Size) -> Self {
-        let mut made = Making { dice: Dice::from_seed(seed ^ u64::from(buyers) << 32), visits: 0, sent: 0 };
+        let mut made = Making { dice: Dice::from_seed(seed ^ (u64::from(buyers) << 32)), visits: 0, sent: 0 };
         match scenario {
             Scenario::OneSeat => made.one_seat(buyers),
             Scenario::Uncontended => made.uncontended(buyers, size.visits),

@@ -174,6 +174,7 @@ fn verdict(report: &Report, term: &Term) {
     let (ran, meant_to) = (strategies.count(), report.runs.iter().filter(|run| run.kind != Kind::Strategy));
     let showed = meant_to.filter(|run| run.verdict == Verdict::Invalid).count();
     match broken {
+        _ if ran == 0 => {}
         0 => println!("  {} in {ran} runs", term.good("✓ every strategy of the server held")),
         _ => println!("  {}", term.bad(format!("✗ {broken} of {ran} runs of the server's strategies broke"))),
     }

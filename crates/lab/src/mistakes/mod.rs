@@ -15,6 +15,8 @@ mod holder_in_unique_key;
 mod lock_released_before_commit;
 mod naive;
 mod null_in_unique_key;
+#[cfg(test)]
+mod tests;
 mod till;
 
 use std::{fmt, time::Duration};
