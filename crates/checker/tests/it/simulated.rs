@@ -103,6 +103,14 @@ fn a_hold_granted_twice_is_found_out() {
     assert!(found * 100 > told * 95, "{found} of {told}");
 }
 
+/// For `holdfast lab check`, where somebody asks for the file.
+fn keep(name: &str, history: &History) {
+    if let Some(folder) = std::env::var_os("HOLDFAST_TEST_KEEP") {
+        let file = std::path::Path::new(&folder).join(format!("{}.json", name.replace([' ', ','], "-")));
+        std::fs::write(file, history.to_json()).expect("a folder that can be written to");
+    }
+}
+
 /// `HOLDFAST_TEST_HISTORY` operations, judged against the clock.
 fn judge_large(name: &str, units: Vec<u32>, with_versions: bool) {
     let operations =
@@ -114,6 +122,7 @@ fn judge_large(name: &str, units: Vec<u32>, with_versions: bool) {
     let begun = std::time::Instant::now();
     let verdict = judge(&history, Evidence::ALL);
     println!("{name}: {operations} operations judged in {:?}: {verdict}", begun.elapsed());
+    keep(name, &history);
     assert!(verdict.is_valid(), "{}", verdict.tell(&history));
 }
 

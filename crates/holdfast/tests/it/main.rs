@@ -7,6 +7,7 @@ mod gates;
 mod help;
 mod import;
 mod keys;
+mod lab;
 mod nodes;
 mod payments;
 mod postgres;
