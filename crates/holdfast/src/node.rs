@@ -3,6 +3,7 @@
 //! are pointed at the books, so that there is one way in whoever asks.
 
 mod arrival;
+mod lab;
 
 use std::{
     fs,
@@ -37,6 +38,7 @@ use holdfast_server::{Parts, PaymentDesk, mint_key, render};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::lab::ShownLab;
 use crate::{
     failure::Failure,
     settings::{self, Books, Settings},
@@ -138,9 +140,18 @@ impl Node {
         let live_map = LiveMap::new(ledger, settings.live_map.clone());
         let payments =
             settings.payments.as_ref().map(|payments| desk(payments, &pipeline, &clock)).transpose()?;
+        let lab = settings.lab.clone().map(|limits| Arc::new(ShownLab::new(limits, clock.clone())) as _);
         let settings = settings.for_server(secret);
-        let parts = Parts { pipeline, live_map, clock: clock.clone(), limiter, rooms, payments, settings };
+        let parts =
+            Parts { pipeline, live_map, clock: clock.clone(), limiter, rooms, payments, lab, settings };
         Ok(Self { opened, clock, parts })
+    }
+
+    /// With a lab in which visitors may run a race.
+    #[must_use]
+    pub fn with_races_on_request(mut self, limits: holdfast_lab::shelf::Limits) -> Self {
+        self.parts.lab = Some(Arc::new(ShownLab::new(limits, self.clock.clone()).with_races_on_request()));
+        self
     }
 
     /// A fresh API key, known to the ledger from now on.

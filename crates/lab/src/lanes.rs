@@ -141,7 +141,7 @@ impl Scale {
             kind: snake(&format!("{:?}", violation.anomaly)),
             unit: history.units[unit as usize].name.clone(),
             holders,
-            from_us: self.at(from.unwrap_or(0)),
+            from_us: self.at(from.or_else(|| shown().map(|op| op.end).max()).unwrap_or(0)),
             to_us: self.at(self.end),
             words: violation.what.clone(),
         }
@@ -153,7 +153,7 @@ pub(crate) fn buyer(holder: u32) -> String {
 }
 
 /// `DoubleSale` as `double_sale`.
-fn snake(name: &str) -> String {
+pub(crate) fn snake(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {
         if letter.is_ascii_uppercase() && !text.is_empty() {

@@ -37,6 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         rooms: Rooms::open(store, Arc::clone(&ledger), Arc::clone(&clock), [1; 32], rooms).await?,
         limiter: Arc::new(RateLimiter::new(None, 10_000)),
         payments: None,
+        lab: None,
         pipeline: Arc::new(Pipeline::new(Arc::clone(&ledger), pipeline::Limits::default())),
         live_map: LiveMap::new(ledger, live_map::Settings::default()),
         clock,

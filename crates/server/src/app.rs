@@ -22,6 +22,7 @@ use crate::{
     auth::{Auth, Caller, Sessions, keys::Keys},
     doors::Doors,
     idempotency,
+    lab::Lab,
     payments::{Desk, PaymentDesk},
     problem::{Code, Problem},
     settings::{Limits, Settings},
@@ -39,6 +40,8 @@ pub struct Parts {
     pub rooms: Arc<Rooms>,
     /// `None` where nothing is paid through a provider.
     pub payments: Option<PaymentDesk>,
+    /// `None` where there is nothing at `/lab`.
+    pub lab: Option<Arc<dyn Lab>>,
     pub settings: Settings,
 }
 
@@ -51,6 +54,7 @@ pub(crate) struct App {
     pub clock: Arc<dyn Clock>,
     pub desk: Option<Desk>,
     pub rooms: Arc<Rooms>,
+    pub lab: Option<Arc<dyn Lab>>,
     pub auth: Auth,
     pub doors: Doors,
     pub limits: Limits,
@@ -80,6 +84,7 @@ impl App {
             clock: parts.clock,
             desk: parts.payments.map(Desk::from),
             rooms: parts.rooms,
+            lab: parts.lab,
             requests: Semaphore::new(limits.max_requests),
             streams: Arc::new(Semaphore::new(limits.max_streams)),
             limits,

@@ -77,6 +77,11 @@ async fn receive(request: Request, app: &Shared, role: Option<Role>, limit: usiz
 }
 
 impl Sent {
+    /// For whoever reads it in its own way.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
     pub(crate) fn json<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Problem> {
         wire::parse(&self.body)
     }

@@ -17,6 +17,7 @@ mod doors;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod idempotency;
+pub mod lab;
 mod layers;
 mod openapi;
 mod payments;

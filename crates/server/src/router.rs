@@ -79,6 +79,19 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/holds/{id}/book", post(ui::checkout::book))
         .route("/bookings/{id}", get(ui::booking::read))
         .route("/bookings/{id}/cancel", post(ui::booking::cancel))
+        .merge(lab())
+}
+
+/// Answered with 404 unless the server was given a lab.
+fn lab() -> OpenApiRouter<Shared> {
+    let large = CompressionLayer::new;
+    OpenApiRouter::new()
+        .route("/lab", get(ui::lab::front).layer(large()))
+        .route("/lab/run", post(ui::lab::run))
+        .route("/lab/races", post(ui::lab::keep_race))
+        .route("/lab/races/{id}", get(ui::lab::race).layer(large()))
+        .route("/lab/reports", post(ui::lab::keep_report))
+        .route("/lab/reports/{id}", get(ui::lab::report).layer(large()))
 }
 
 pub(crate) fn router(app: Shared) -> Router {

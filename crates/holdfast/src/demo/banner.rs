@@ -51,6 +51,7 @@ pub(super) fn print(target: &Target, key: &str, bank: &Simulator, taken: Option<
     println!("    {money} {}", term.dim("what the simulated bank has taken and given back"));
     heading("Let a thousand people want one seat");
     println!("    holdfast race --buyers 1000");
+    place("/lab", "its picture, and a race that sells one seat again and again");
     println!("\n  {}\n", term.dim("Ctrl-C stops it."));
 }
 

@@ -53,7 +53,8 @@ async fn demo(args: &DemoArgs, flags: Flags, settings: &Settings) -> Result<Exit
     let address = listener.local_addr().map_err(no_address)?;
     let bank = bank(address).await?;
     let settings = &with_bank(flags, &bank)?;
-    let node = Node::in_memory(settings).await?;
+    let lab = settings.lab.clone().unwrap_or_default();
+    let node = Node::in_memory(settings).await?.with_races_on_request(lab);
     let admin = node.add_key(Role::Admin).await?;
     let seller = node.add_key(Role::Seller).await?;
     let shutdown = CancellationToken::new();

@@ -5,11 +5,13 @@
 //! counted its own wins would only show that it can count.
 
 mod judge;
+mod picture;
 mod run;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem, path::PathBuf};
 
 use clap::Args;
+use holdfast_lab::race::Entrant;
 use serde::Serialize;
 use serde_json::json;
 
@@ -40,6 +42,9 @@ pub struct RaceArgs {
     buyers: u32,
     #[command(flatten)]
     server: ServerArgs,
+    /// Write the race's picture, one HTML file, every buyer a lane
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// For machines
     #[arg(long)]
     pub json: bool,
@@ -57,6 +62,8 @@ pub struct Heard {
     pub errors: BTreeMap<String, u64>,
     pub latency: Latency,
     pub elapsed_ms: u64,
+    /// Every buyer, for the picture.
+    pub entrants: Vec<Entrant>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -71,11 +78,16 @@ pub fn run(args: &RaceArgs) -> Result<Exit, Failure> {
     load::on_own_thread(async move {
         let mut api = access.api();
         let course = Course::choose(&mut api, args.offer.as_deref(), args.unit.as_deref()).await?;
-        let heard = run::race(&access, &course, args.buyers).await?;
+        let mut heard = run::race(&access, &course, args.buyers).await?;
         let verdict = judge::journal(&mut api, &course).await?;
+        let race = picture::drawn(&course, mem::take(&mut heard.entrants));
+        let link = picture::post(&mut api, &race).await;
+        if let Some(path) = &args.html {
+            picture::write(path, &race)?;
+        }
         match args.json {
-            true => println!("{:#}", as_json(&args, &course, &heard, verdict.as_ref())),
-            false => show(&args, &course, &heard, verdict.as_ref()),
+            true => println!("{:#}", as_json(&args, &course, &heard, verdict.as_ref(), link)),
+            false => show(&args, &course, &heard, verdict.as_ref(), link),
         }
         Ok(if passed(&heard, verdict.as_ref()) { Exit::Done } else { Exit::CheckFailed })
     })
@@ -86,7 +98,7 @@ fn passed(heard: &Heard, verdict: Option<&Verdict>) -> bool {
     heard.winners.len() == 1 && heard.unknown == 0 && clean
 }
 
-fn show(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Verdict>) {
+fn show(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Verdict>, link: Option<String>) {
     let term = Term::stdout();
     let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>();
     let line = |good: bool, count: String, what: &str, more: String| {
@@ -113,7 +125,12 @@ fn show(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Verdic
             line(false, "?".into(), "double bookings", why.into());
         }
     }
-    println!("\n  {}\n", timing(heard));
+    println!("\n  {}", timing(heard));
+    let file = args.html.as_ref().map(|path| path.display().to_string());
+    for place in link.into_iter().chain(file) {
+        println!("  its picture: {}", term.accent(place));
+    }
+    println!();
     if won == 0 {
         println!("  {} nobody won: {}\n", term.accent("next:"), course.why_nobody());
     }
@@ -136,7 +153,13 @@ fn listed(counts: &BTreeMap<String, u64>) -> String {
     counts.iter().map(|(what, count)| format!("{what} {}", thousands(*count))).collect::<Vec<_>>().join(", ")
 }
 
-fn as_json(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Verdict>) -> serde_json::Value {
+fn as_json(
+    args: &RaceArgs,
+    course: &Course,
+    heard: &Heard,
+    verdict: Option<&Verdict>,
+    link: Option<String>,
+) -> serde_json::Value {
     json!({
         "offer": course.offer, "unit": course.unit, "buyers": args.buyers,
         "won": heard.winners.len(), "refused": heard.refused.values().sum::<u64>(), "unknown": heard.unknown,
@@ -144,7 +167,7 @@ fn as_json(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Ver
         "double_bookings": verdict.map(|verdict| verdict.double_bookings),
         "journal_entries": verdict.map(|verdict| verdict.entries),
         "winners": heard.winners, "refusals": heard.refused, "error_kinds": heard.errors,
-        "latency_us": heard.latency.summary(), "elapsed_ms": heard.elapsed_ms,
+        "latency_us": heard.latency.summary(), "elapsed_ms": heard.elapsed_ms, "picture": link,
         "ok": passed(heard, verdict),
     })
 }

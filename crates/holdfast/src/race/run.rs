@@ -1,12 +1,16 @@
 //! The race itself: the course, the start and the finish.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use super::{Heard, Listed, Winner, availability_path, offers};
+use super::{Heard, Listed, Winner, availability_path, offers, picture};
 use crate::{
     failure::Failure,
     http::{
@@ -145,11 +149,10 @@ pub async fn race(access: &Access, course: &Course, buyers: u32) -> Result<Heard
     shuffle(&mut ready);
     let line = Arc::new(Barrier::new(ready.len()));
     let go = stopwatch();
-    let buyers: Vec<_> = ready.into_iter().map(|buyer| tokio::spawn(buyer.run(line.clone()))).collect();
+    let buyers: Vec<_> = ready.into_iter().map(|buyer| tokio::spawn(buyer.run(line.clone(), go))).collect();
     let mut heard = Heard::default();
     for buyer in buyers {
-        let (outcome, took) = buyer.await.expect("a buyer does not panic");
-        heard.note(outcome, took);
+        heard.note(buyer.await.expect("a buyer does not panic"));
     }
     heard.elapsed_ms = go.elapsed().as_millis() as u64;
     Ok(heard)
@@ -183,7 +186,17 @@ struct Buyer {
     access: Access,
 }
 
-enum Outcome {
+/// What became of one buyer, by the clock of the race.
+struct Ran {
+    holder: String,
+    outcome: Outcome,
+    start: Duration,
+    /// Until the first answer, or until patience ended.
+    took: Duration,
+    end: Duration,
+}
+
+pub(super) enum Outcome {
     Won(Winner),
     Refused(String),
     Unknown,
@@ -208,7 +221,7 @@ impl Buyer {
         Self { holder, request, connection, access: access.clone() }
     }
 
-    async fn run(mut self, line: Arc<Barrier>) -> (Outcome, Duration) {
+    async fn run(mut self, line: Arc<Barrier>, go: Instant) -> Ran {
         line.wait().await;
         let sent = stopwatch();
         let mut outcome = self.ask().await;
@@ -223,7 +236,8 @@ impl Buyer {
                 outcome = self.ask().await;
             }
         }
-        (outcome, took)
+        let (start, end) = (sent.duration_since(go), go.elapsed());
+        Ran { holder: self.holder, outcome, start, took, end }
     }
 
     async fn ask(&mut self) -> Outcome {
@@ -251,9 +265,10 @@ fn read(status: u16, body: &[u8], holder: &str) -> Outcome {
 }
 
 impl Heard {
-    fn note(&mut self, outcome: Outcome, took: Duration) {
-        self.latency.record(took);
-        match outcome {
+    fn note(&mut self, ran: Ran) {
+        self.latency.record(ran.took);
+        self.entrants.push(picture::entrant(&ran.holder, &ran.outcome, ran.start, ran.end));
+        match ran.outcome {
             Outcome::Won(winner) => self.winners.push(winner),
             Outcome::Refused(code) => *self.refused.entry(code).or_default() += 1,
             Outcome::Unknown => self.unknown += 1,

@@ -33,6 +33,8 @@ pub struct Settings {
     pub admission: Admission,
     /// `None`: nothing is paid through a provider.
     pub payments: Option<Payments>,
+    /// `None`: nothing is at `/lab`.
+    pub lab: Option<holdfast_lab::shelf::Limits>,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -84,6 +86,7 @@ impl Settings {
             live_map: read.live_map(),
             admission: read.admission(),
             payments: read.payments(),
+            lab: read.lab(),
             log: read.filter("log"),
             log_format: match read.one_of("log_format", &["text", "json"]) {
                 "json" => LogFormat::Json,
@@ -188,6 +191,11 @@ impl Reader<'_> {
             change_backlog: self.count("change_backlog", 1..=MANY),
             max_page: self.count("max_page", 1..=100_000),
         }
+    }
+
+    fn lab(&mut self) -> Option<holdfast_lab::shelf::Limits> {
+        let (races, reports) = (self.count("lab_races", 1..=1000), self.count("lab_reports", 1..=100));
+        self.flag("lab").then_some(holdfast_lab::shelf::Limits { races, reports })
     }
 
     fn live_map(&mut self) -> live_map::Settings {

@@ -246,8 +246,12 @@ impl Args for Flags {
 
 fn flag_of(spec: &'static Spec) -> Arg {
     let default = spec.default.map(|default| format!(" [default: {default}]")).unwrap_or_default();
+    // A flag that is only named is meant: `--lab` is `--lab true`.
+    let bare = spec.value == "BOOL";
     Arg::new(spec.key)
         .long(spec.flag())
+        .num_args(if bare { 0..=1 } else { 1..=1 })
+        .default_missing_value("true")
         .value_name(spec.value)
         .action(ArgAction::Set)
         .help(format!("{} [env: {}]{default}", spec.help, spec.variable()))

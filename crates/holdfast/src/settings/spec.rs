@@ -52,6 +52,7 @@ const ADMISSION: &str = "Admission";
 const GATE: &str = "Gate in Redis";
 const PAYMENTS: &str = "Payments";
 const LIVE_MAP: &str = "Live map";
+const LAB: &str = "Lab";
 const LOGS: &str = "Logs";
 
 pub const SPECS: &[Spec] = &[
@@ -581,6 +582,15 @@ pub const SPECS: &[Spec] = &[
         "Frames a viewer may lag behind before it is told to start again",
     ),
     setting(LIVE_MAP, "map_linger", "DURATION", "5m", "How long an offer nobody watches is still followed"),
+    setting(
+        LAB,
+        "lab",
+        "BOOL",
+        "false",
+        "Show the lab at /lab: pictures of races and reports; the demo always does",
+    ),
+    setting(LAB, "lab_races", "N", "32", "Races whose pictures are kept, in memory; the oldest goes first"),
+    setting(LAB, "lab_reports", "N", "4", "The same for whole reports"),
     setting(
         LOGS,
         "log",

@@ -1,4 +1,4 @@
-use crate::support::{KEY, Server, folder, run};
+use crate::support::{KEY, Server, folder, holdfast, run};
 
 #[test]
 fn exactly_one_of_two_hundred_wins() {
@@ -23,6 +23,33 @@ fn nobody_wins_a_seat_that_is_taken() {
         ["race", "--url", &server.url, "--key", KEY, "--offer", "hall", "--unit", "A-1", "--buyers", "20"];
     let result = run(&race).expect(1);
     assert!(result.out.contains("nobody won") && result.out.contains("was held before"), "{}", result.out);
+}
+
+#[test]
+fn a_race_leaves_its_picture_in_a_file_and_in_the_lab() {
+    let folder = folder();
+    let server = Server::on(folder.path()).with_hall();
+    let file = folder.path().join("race.html");
+    let race = |more: &[&str]| {
+        let race = ["race", "--url", &server.url, "--key", KEY, "--buyers", "20", "--json"];
+        run(&[&race, more].concat()).expect(0).json()
+    };
+    let result = race(&["--html", crate::support::text(&file)]);
+    let page = std::fs::read_to_string(&file).unwrap();
+    assert!(page.contains("racer-20") && page.matches("\"refused\"").count() == 19, "{page}");
+    assert!(result["picture"].is_null(), "this server has no lab");
+    drop(server);
+
+    let server = Server::start(
+        holdfast(&["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--lab", "--data"])
+            .arg(folder.path()),
+    );
+    let result =
+        run(&["race", "--url", &server.url, "--key", KEY, "--buyers", "20", "--json"]).expect(0).json();
+    let link = result["picture"].as_str().unwrap();
+    let picture = server.get(link.strip_prefix(&server.url).unwrap()).body;
+    assert!(picture.contains("racer-20") && picture.contains("href=\"/lab\""), "{picture}");
+    assert!(server.get("/lab").body.contains("20 buyers"));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! The report of a run: its data, which is also the JSON, and the pictures drawn from it.
 //!
 //! ```text
-//! model ─► page: one HTML file, drawn by the hand-written script in assets/
+//! model ─┬─► page: one HTML file, drawn by the hand-written script in assets/
+//!        └─► svg: the story of it, for a README
 //! ```
 //! The pictures show what the data says and judge nothing.
 
 pub mod model;
 mod page;
+mod svg;
 
 pub use model::Report;
 pub use page::{Page, html, page};
+pub use svg::svg;

@@ -50,6 +50,12 @@ endpoints! {
     Problems "/problems";
     ProblemPage "/problems/{code}";
     Asset "/assets/{name}";
+    Lab "/lab";
+    LabRun "/lab/run";
+    LabRaces "/lab/races";
+    LabRace "/lab/races/{id}";
+    LabReports "/lab/reports";
+    LabReport "/lab/reports/{id}";
     Shop "/";
     OfferPage "/o/{offer}";
     QueuePage "/o/{offer}/queue";
@@ -89,6 +95,7 @@ impl Endpoint {
             (Some("problems"), None, ..) => Self::Problems,
             (Some("problems"), Some(_), None, ..) => Self::ProblemPage,
             (Some("assets"), Some(_), None, ..) => Self::Asset,
+            (Some("lab"), part, id, None, ..) => Self::of_lab(part, id),
             (Some(""), None, ..) => Self::Shop,
             (Some("o"), Some(_), None, ..) => Self::OfferPage,
             (Some("o"), Some(_), Some("queue"), None, ..) => Self::QueuePage,
@@ -117,6 +124,18 @@ impl Endpoint {
             ("map", None) => Self::Map,
             ("map", Some("status")) => Self::MapStatus,
             ("map", Some("stream")) => Self::MapStream,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_lab(part: Option<&str>, id: Option<&str>) -> Self {
+        match (part, id) {
+            (None, None) => Self::Lab,
+            (Some("run"), None) => Self::LabRun,
+            (Some("races"), None) => Self::LabRaces,
+            (Some("races"), Some(_)) => Self::LabRace,
+            (Some("reports"), None) => Self::LabReports,
+            (Some("reports"), Some(_)) => Self::LabReport,
             _ => Self::Other,
         }
     }

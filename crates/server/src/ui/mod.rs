@@ -17,6 +17,7 @@ pub(crate) mod checkout;
 pub(crate) mod fault;
 mod form;
 pub(crate) mod hold;
+pub(crate) mod lab;
 mod led;
 mod lines;
 pub(crate) mod offer;

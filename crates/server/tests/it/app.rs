@@ -59,6 +59,7 @@ pub(crate) struct Setup {
     /// Tests that play many addresses trust their own header.
     pub proxies: TrustedProxies,
     pub hoarding: hoarding::Settings,
+    pub lab: Option<Arc<dyn holdfast_server::lab::Lab>>,
 }
 
 /// A provider whose time is the test's, and the desk that asks it.
@@ -119,6 +120,7 @@ impl TestApp {
             rooms: rooms.clone(),
             limiter: Arc::new(RateLimiter::new(None, 10_000)),
             payments,
+            lab: setup.lab,
             pipeline,
             live_map: LiveMap::new(port, live_map::Settings::default()),
             clock: clock.clone(),

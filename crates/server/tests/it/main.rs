@@ -8,6 +8,7 @@ mod hoarding;
 mod holds;
 mod hostile;
 mod idempotency;
+mod lab;
 mod limits;
 mod map;
 mod offers;

@@ -99,13 +99,18 @@ function verdictOf({ kind, verdict, violations, saved_by: savedBy }) {
     return { tone: 'bad', sign: '✕', text: violations > 0 ? plural(violations, 'violation') : 'broke' };
   }
   if (verdict === 'unknown') return { tone: 'unsure', sign: '?', text: 'not decided' };
-  if (savedBy) return { tone: 'saved', sign: '■', text: `saved by ${savedBy}` };
+  if (savedBy) return { tone: 'saved', sign: '■', text: 'saved', note: `by ${savedBy}` };
   if (kind !== 'strategy') return { tone: 'unsure', sign: '–', text: 'none seen' };
   return { tone: 'good', sign: '✓', text: 'held' };
 }
 
 function pill({ tone, sign, text }) {
   return el('span', { class: `pill ${tone}` }, el('span', { 'aria-hidden': 'true' }, `${sign} `), text);
+}
+
+/** The pill with what is to be said beside it. */
+function told(verdict) {
+  return [pill(verdict), verdict.note ? el('small', { class: 'beside' }, ` ${verdict.note}`) : null];
 }
 
 const ICONS = {

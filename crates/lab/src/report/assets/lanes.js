@@ -34,9 +34,11 @@ function ownersAt(race, at) {
 /** What went wrong, by its name: a unit that seven people own was sold seven times. */
 function wrongOf(race) {
   const [first] = race.violations;
-  if (first.kind !== 'double_sale') return words(first.kind);
-  const holders = new Set(race.violations.flatMap((found) => found.holders)).size;
-  return holders > 2 ? `sold ${whole.format(holders)} times` : 'sold twice';
+  // The checker names as few as it takes to prove it; the owners are all there were.
+  const holders = Math.max(first.holders.length, ownersAt(race, endOf(race)).length);
+  if (first.kind === 'double_sale') return holders > 2 ? `sold ${whole.format(holders)} times` : 'sold twice';
+  if (first.kind === 'stolen_hold') return `given to ${whole.format(holders)}`;
+  return words(first.kind);
 }
 
 /** Everything that happens in a race, in order, in words. */
@@ -135,6 +137,9 @@ function laneOf(lane, at, x, box) {
   const top = TOP + at * box.lane;
   const gap = box.lane >= 8 ? 2 : box.lane >= 5 ? 1 : 0.5;
   const group = svg('g', { class: `lane ${lane.outcome}` }, svg('title', {}, `${lane.buyer} ${OUTCOMES[lane.outcome]}. ${lane.words}`));
+  // What no phase covers was spent on the way.
+  const line = Math.max(0.6, box.lane * 0.12);
+  group.append(svg('rect', { class: 'wait', x: x(lane.start_us), y: top + (box.lane - gap - line) / 2, width: Math.max(1, x(lane.end_us) - x(lane.start_us)), height: line }));
   for (const span of lane.phases) {
     // Thinking and waiting are thin: they are the gap in which others act.
     const thin = span.phase === 'think' || span.phase === 'wait';
@@ -195,9 +200,10 @@ function furtherOwners(rows, x, top) {
   return more > 0 ? svg('text', { class: 'label', x: x(0), y: top + OWNER_ROWS * OWNER_HEIGHT + 10 }, `and ${more} more at the same time`) : null;
 }
 
-/** The red band: from the moment something was wrong to the playhead or its end. */
+/** The red band: from the moment something was wrong to the playhead or its end. The worst comes first; what else was
+ * found often follows from it. */
 function bandOf(race, at, span, x, bottom, id) {
-  const begun = race.violations.filter((found) => found.from_us <= at);
+  const begun = race.violations.filter((found) => found.from_us <= at && found.kind === race.violations[0].kind);
   if (begun.length === 0) return [];
   const from = Math.min(...begun.map((found) => found.from_us));
   const to = Math.min(at, span, Math.max(...begun.map((found) => Math.max(found.to_us, found.from_us))));

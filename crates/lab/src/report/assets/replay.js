@@ -178,10 +178,19 @@ function isNaive(race) {
   return race.strategy.startsWith('naive');
 }
 
+/** Who refused the double sale that this way of selling would have made; in a few words. */
+function saviourOf(race) {
+  const run = report.runs.find((run) => run.strategy === race.strategy && run.scenario === race.scenario && run.saved_by);
+  return run?.saved_by.split(',')[0];
+}
+
 function raceVerdict(race) {
   if (race.violations.length > 0) return { tone: 'bad', sign: '✕', text: wrongOf(race) };
   if (race.lanes.some((lane) => lane.outcome === 'unknown')) return { tone: 'unsure', sign: '?', text: 'not every answer is known' };
-  return isNaive(race) ? { tone: 'unsure', sign: '–', text: 'none seen' } : { tone: 'good', sign: '✓', text: 'sold once' };
+  const saviour = saviourOf(race);
+  if (saviour) return { tone: 'saved', sign: '■', text: 'saved', note: `by ${saviour}` };
+  if (isNaive(race)) return { tone: 'unsure', sign: '–', text: 'none seen' };
+  return { tone: 'good', sign: '✓', text: race.owners.length === 1 ? 'one owner' : 'held' };
 }
 
 /** The figure of the picture: how many were told that it is theirs. */
@@ -195,7 +204,7 @@ function counted(place, race, at) {
 function saidOf(race) {
   const of = (outcome) => race.lanes.filter((lane) => lane.outcome === outcome).length;
   const left = race.buyers - race.lanes.length;
-  const shown = left > 0 ? ` ${whole.format(left)} more lanes of refused buyers are not drawn.` : '';
+  const shown = left > 0 ? ` ${plural(left, 'more lane is', 'more lanes are')} not drawn.` : '';
   const found = race.violations.length ? ` ${race.violations[0].words.replace(/\.$/, '')}.` : '';
   const silent = of('unknown') ? `, ${whole.format(of('unknown'))} nothing` : '';
   return `${plural(of('won'), 'buyer')} heard yes, ${whole.format(of('refused'))} no${silent}, all within ${time(endOf(race))}.${found}${shown}`;

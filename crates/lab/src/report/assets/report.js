@@ -18,8 +18,8 @@ function story(race) {
 /** The pair to begin with: one that breaks beside one that holds, over the same course. */
 function opening(races) {
   const best = (of, near) => races.filter(of).sort((one, other) => near(one) - near(other) || story(one) - story(other))[0];
-  const broken = best((race) => isNaive(race), (race) => (race.strategy === 'naive' ? 0 : 1) + (race.violations.length ? 0 : 2))
-    ?? best((race) => race.violations.length > 0, () => 0);
+  const broken = best((race) => race.violations.length > 0, (race) => (race.strategy === 'naive' ? 0 : isNaive(race) ? 1 : 2))
+    ?? best(isNaive, (race) => (race.strategy === 'naive' ? 0 : 1));
   if (!broken) return races.slice(0, 1);
   const order = ['batched', 'writer'];
   const holds = best((race) => race !== broken && !isNaive(race) && race.violations.length === 0, (race) =>
@@ -35,13 +35,17 @@ function headline(chosen) {
 }
 
 function soldLine(race) {
-  const sold = race.lanes.filter((lane) => lane.outcome === 'won').length;
+  const sold = ownersAt(race, endOf(race)).length;
   const times = ['never', 'once', 'twice'][sold] ?? `${whole.format(sold)} times`;
   const tone = race.violations.length ? 'bad' : 'good';
   const name = el('code', {}, race.strategy);
+  const saviour = saviourOf(race);
+  if (saviour) return el('span', { class: 'good' }, name, ` was saved by ${saviour}.`);
   if (race.violations.length === 0 && isNaive(race)) {
     return el('span', { class: 'unsure' }, name, ' was lucky: no double sale seen, which proves nothing.');
   }
+  // A race against a running server is for a hold, which is not sold yet.
+  if (race.scenario === 'one_unit') return el('span', { class: tone }, `${sold === 1 ? 'One' : whole.format(sold)} got it.`);
   return el('span', { class: tone }, name, ` sold it ${times}.`);
 }
 
@@ -69,7 +73,7 @@ function key() {
 
 function facts() {
   const { seed, version, started_at: started, machine, servers, quick } = report;
-  const told = [started.slice(0, 16).replace('T', ' '), `seed ${seed}`, machine.cores ? `${plural(machine.cores, 'core')}${machine.cpu ? `, ${machine.cpu}` : ''}` : null,
+  const told = [started.slice(0, 16).replace('T', ' '), seed ? `seed ${seed}` : null, machine.cores ? `${plural(machine.cores, 'core')}${machine.cpu ? `, ${machine.cpu}` : ''}` : null,
     servers.postgres ? `PostgreSQL ${servers.postgres}` : null, servers.redis ? `Redis ${servers.redis}` : null, quick ? 'quick run' : null];
   byId('facts').textContent = told.filter(Boolean).join(' · ');
   byId('colophon').textContent = `Holdfast ${version}${machine.os ? `, ${machine.os}` : ''}. Verdicts are read from the recorded history by a checker that shares no code with what it `
@@ -84,7 +88,7 @@ function broken(place, runs) {
     if (!known || run.violations > known.violations) worst.set(run.strategy, run);
   }
   place.append(el('div', { class: 'cards' }, ...[...worst.values()].map((run) => el('article', { class: `card broken ${run.kind}` },
-    el('h3', {}, el('code', {}, run.strategy)), el('p', {}, pill(verdictOf(run)), ' ', el('small', {}, groupOf(run))),
+    el('h3', {}, el('code', {}, run.strategy)), el('p', {}, ...told(verdictOf(run)), ' ', el('small', {}, groupOf(run))),
     run.counterexample.length ? el('ol', { class: 'proof' }, ...run.counterexample.map((line) => el('li', {}, line))) : null))));
 }
 

@@ -74,7 +74,7 @@ class Scoreboard {
   row(run, columns, most) {
     const name = el('th', { scope: 'row' }, el('code', {}, run.strategy), run.kind === 'mistake' ? el('small', {}, ' mistake') : null,
       this.group === null ? el('small', { class: 'group' }, groupOf(run)) : null);
-    return el('tr', { class: run.kind }, name, el('td', {}, pill(verdictOf(run))), ...columns.map((column) => cell(run, column, most)));
+    return el('tr', { class: run.kind }, name, el('td', { class: 'verdict-cell' }, ...told(verdictOf(run))), ...columns.map((column) => cell(run, column, most)));
   }
 }
 

@@ -1,0 +1,100 @@
+// The lab's pictures: the report from a disk and from the server, stepped by keyboard, and the race on the spot.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { assertAccessible } from "./support/axe.mjs";
+import { openHouse } from "./support/browser.mjs";
+import { sampleReport } from "./support/report.mjs";
+
+const house = openHouse();
+
+/** The report as a file of its own, opened from disk, with everything it asked for. */
+async function fromDisk({ visitor, shop }, wishes, look) {
+  const { url } = await shop.api.post("/lab/reports", sampleReport());
+  const folder = await mkdtemp(join(tmpdir(), "report-"));
+  const file = join(folder, "report.html");
+  await writeFile(file, await (await fetch(shop.url + url)).text());
+  const page = await (await visitor(wishes)).newPage();
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  try {
+    await page.goto(`file://${file}`);
+    await page.locator("race-lanes svg").first().waitFor();
+    await look(page);
+    assert.deepEqual(asked, [`file://${file}`], "the file needs nothing else");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const voice = (page) => page.getByRole("status");
+const owners = (page) => page.locator(".count b").allTextContents();
+
+for (const phone of [false, true]) {
+  house.test(`a report from a disk is accessible in every look${phone ? ", on a phone" : ""}`, (given) =>
+    fromDisk(given, { phone }, async (page) => {
+      assert.match(await page.locator("h1").textContent(), /One seat\. 20 buyers\. naive sold it 16 times\. batched sold it once\./);
+      for (const fold of await page.locator("details").all()) await fold.locator("summary").click();
+      await assertAccessible(page);
+      const [seen, whole] = await page.evaluate(() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
+      assert.ok(whole <= seen, `nothing hangs over the edge: ${whole} of ${seen}`);
+    }));
+}
+
+house.test("a race is stepped by keyboard, from its start to its end", (given) =>
+  fromDisk(given, {}, async (page) => {
+    assert.deepEqual(await owners(page), ["16", "1"], "the whole story is there at once");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Home");
+    assert.match(await voice(page).textContent(), /nobody has asked yet/);
+    assert.deepEqual(await owners(page), ["0", "0"]);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await voice(page).textContent(), /^0 µs · .*buyer-1 (reads|asks)/);
+    let said = "";
+    for (let step = 0; step < 400 && !/double sale/.test(said); step += 1) {
+      await page.keyboard.press("ArrowRight");
+      said = await voice(page).textContent();
+    }
+    assert.match(said, /naive: double sale: A-1 has 16 owners/);
+    assert.equal(await page.locator(".band-edge").count(), 1);
+    assert.equal((await owners(page))[0], "2", "red from the second owner on");
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("End");
+    assert.deepEqual(await owners(page), ["16", "1"]);
+    await page.keyboard.press(" ");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.keyboard.press(" ");
+    await page.getByRole("button", { name: "Play" }).waitFor();
+  }));
+
+house.test("the scoreboard sorts, and luck is not called safety", (given) =>
+  fromDisk(given, {}, async (page) => {
+    const board = page.locator(".scores");
+    const firsts = () => board.locator("tbody th code").allTextContents();
+    assert.equal((await firsts())[0], "writer", "strategies first, the fastest on top");
+    await board.getByRole("button", { name: "p50" }).click();
+    assert.equal(await board.locator("th[aria-sort=ascending]").textContent(), "p50 ↑");
+    const row = (name) => board.locator("tr", { has: page.locator(`code:text-is("${name}")`) });
+    assert.match(await row("naive_lucky").textContent(), /none seen/);
+    assert.match(await row("naive_behind_unique").textContent(), /saved by the unique index/);
+    assert.match(await row("naive").textContent(), /15 violations/);
+    assert.doesNotMatch(await page.locator("main").innerText(), /\bsafe\b/i);
+    await page.getByLabel("Scenario").selectOption("uncontended · 20 buyers");
+    assert.deepEqual(await firsts(), ["uncontended_only"]);
+  }));
+
+house.test("in the demo a visitor runs the race and sees the seat sold again", async ({ visit }) => {
+  const page = await visit("/lab");
+  await assertAccessible(page);
+  await page.getByRole("button", { name: "Run the race" }).click();
+  await page.waitForURL(/\/lab\/races\/[0-9a-f]{12}$/);
+  await page.locator("race-lanes svg").first().waitFor();
+  assert.match(await page.locator("h1").textContent(), /naive sold it \d+ times\. writer sold it once/);
+  await assertAccessible(page);
+  await page.getByRole("link", { name: "All races and reports" }).click();
+  await page.getByRole("link", { name: /naive: 20 buyers/ }).waitFor();
+});
