@@ -158,7 +158,9 @@ impl Desk {
                 self.presence.lock().clear();
                 self.joined.lock().clear();
             }
-            Some(before) if *before.order == Order::Undrawn => self.presence.lock().draw(&order),
+            Some(before) if *before.order == Order::Undrawn && *order != Order::Undrawn => {
+                self.presence.lock().draw(&order);
+            }
             _ => {}
         }
         self.measure(&room, now);
