@@ -99,8 +99,11 @@ impl Servers {
         Some(folders)
     }
 
+    /// Removes what was made on a server that stays; a private one goes as a whole.
     pub(crate) async fn leave(&mut self) {
-        if let Ok(server) = &mut self.postgres {
+        if let Ok(server) = &mut self.postgres
+            && server.rig.is_none()
+        {
             server.databases.drop_all().await;
         }
     }
