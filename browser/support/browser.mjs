@@ -25,7 +25,9 @@ export const PATIENCE_MS = 15_000;
 export function openHouse({ shop: shopOptions = {}, flags = [] } = {}) {
   let browser, shop;
   before(async () => {
-    [shop, browser] = await Promise.all([startShop(shopOptions), launch(flags)]);
+    // One after the other: a shop that does not open must not leave a browser behind.
+    shop = await startShop(shopOptions);
+    browser = await launch(flags);
   });
   after(() => Promise.all([shop?.stop(), browser?.close()]));
 

@@ -85,6 +85,9 @@ impl Reader<'_> {
     fn proxies(&mut self) -> TrustedProxies {
         let hops = self.count("trusted_hops", 0..=16);
         let networks = self.parsed("trusted_proxies", |text| {
+            if text == "none" {
+                return Ok(Vec::new());
+            }
             let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
             parts.map(|part| part.parse().map_err(str::to_owned)).collect::<Result<Vec<_>, String>>()
         });

@@ -164,8 +164,8 @@ pub const SPECS: &[Spec] = &[
         ADMISSION,
         "trusted_proxies",
         "NET,NET",
-        "",
-        "Proxies that are believed about a client's address, such as 10.0.0.0/8,::1",
+        "none",
+        "Proxies that are believed about a client's address, such as 10.0.0.0/8,::1; or none",
     ),
     setting(ADMISSION, "trusted_hops", "N", "0", "Or: how many proxies stand before this server"),
     setting(
