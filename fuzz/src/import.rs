@@ -1,12 +1,7 @@
 //! Files that people import: offers as JSON, seat plans and stock lists as CSV.
 
 use holdfast_domain::{Offer, seat_plan::SeatPlan};
-use holdfast_server::check_offers;
-
-// The program has no library; its reader of sheets needs nothing else of it.
-#[expect(unreachable_pub, reason = "public in the program it belongs to")]
-#[path = "../../crates/holdfast/src/import/csv.rs"]
-mod sheets;
+use holdfast_server::{Sheet, check_offers, parse_sheet};
 
 /// Offers that are accepted are accepted again as they were written down.
 pub(crate) fn offers_file(data: &[u8]) {
@@ -21,14 +16,14 @@ pub(crate) fn offers_file(data: &[u8]) {
 /// A sheet that is accepted is made of rows and lines that the domain accepts; one that is not says on which
 /// line of the file it fails.
 pub(crate) fn sheet(data: &[u8]) {
-    match sheets::parse(data) {
-        Ok(sheets::Sheet::Seats(sections)) => {
+    match parse_sheet(data) {
+        Ok(Sheet::Seats(sections)) => {
             for mut section in sections {
                 section.rows.truncate(1);
                 assert!(SeatPlan::new(&mut [section]).is_ok());
             }
         }
-        Ok(sheets::Sheet::Stock(lines)) => assert!(lines.iter().all(|line| line.capacity > 0)),
+        Ok(Sheet::Stock(lines)) => assert!(lines.iter().all(|line| line.capacity > 0)),
         Err(faults) => {
             let lines = data.iter().filter(|&&byte| byte == b'\n' || byte == b'\r').count() as u64 + 1;
             assert!(!faults.is_empty());

@@ -38,4 +38,4 @@ pub use payments::{Checkout, PaymentDesk};
 pub use serve::run;
 pub use settings::{KeyHash, Limits, Secret, Settings};
 pub use telemetry::install as install_metrics;
-pub use wire::{OfferFault, check_offers, render};
+pub use wire::{OfferFault, Sheet, SheetFault, check_offers, parse_sheet, render};

@@ -3,7 +3,6 @@
 //! A file is read whole and checked whole by the rules the server itself applies, so that either everything in it
 //! can be put on sale or nothing is tried; every fault names the file and line it stands on.
 
-mod csv;
 mod preview;
 
 use std::{
@@ -14,10 +13,9 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use holdfast_domain::Offer;
-use holdfast_server::{OfferFault, check_offers};
+use holdfast_server::{OfferFault, Sheet, check_offers, parse_sheet};
 use serde_json::{Value, json};
 
-use self::csv::Sheet;
 use crate::{
     failure::{Exit, Failure},
     http::api::Api,
@@ -114,7 +112,7 @@ fn from_csv(args: &ImportArgs, bytes: &[u8]) -> Result<Vec<Checked>, Failure> {
             "name it with --offer, as in --offer hall",
         ));
     };
-    let sheet = csv::parse(bytes).map_err(|faults| {
+    let sheet = parse_sheet(bytes).map_err(|faults| {
         let lines =
             faults.into_iter().map(|fault| format!("{}:{}: {}", args.file.display(), fault.line, fault.what));
         faulty(lines.collect())

@@ -14,6 +14,7 @@ pub(crate) mod query;
 mod render;
 pub(crate) mod room;
 pub(crate) mod schema;
+mod sheet;
 pub(crate) mod time;
 
 use std::{borrow::Cow, fmt};
@@ -23,6 +24,7 @@ pub use offer_file::{OfferFault, check_offers};
 pub(crate) use problem::{ProblemShape, problem_json};
 pub use render::render;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use sheet::{Sheet, SheetFault, parse_sheet};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;

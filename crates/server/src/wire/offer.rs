@@ -274,7 +274,7 @@ impl<'a> Offer<'a> {
 }
 
 impl Seats {
-    fn of(sections: &[seat_plan::SectionDef]) -> Self {
+    pub(crate) fn of(sections: &[seat_plan::SectionDef]) -> Self {
         let row = |row: &seat_plan::RowDef| Row {
             name: row.name.clone(),
             seats: row.seats,
@@ -300,7 +300,7 @@ pub(super) fn unless_zero(degrees: i32) -> Option<i32> {
 }
 
 impl Stock {
-    fn of(lines: &[StockLine]) -> Self {
+    pub(crate) fn of(lines: &[StockLine]) -> Self {
         let entry = |line: &StockLine| StockEntry {
             key: line.key.clone(),
             capacity: line.capacity,

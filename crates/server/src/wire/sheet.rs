@@ -18,11 +18,12 @@ use holdfast_domain::{
 
 /// What is wrong with a line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SheetFault {
     pub line: u64,
     pub what: String,
 }
 
+/// What a sheet has on it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sheet {
     Seats(Vec<SectionDef>),
@@ -32,8 +33,10 @@ pub enum Sheet {
 const SEATS: [&str; 5] = ["section", "category", "price", "row", "seats"];
 const STOCK: [&str; 3] = ["key", "capacity", "price"];
 
-pub fn parse(bytes: &[u8]) -> Result<Sheet, Vec<Fault>> {
-    let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(bytes);
+/// Reads a sheet whole, or says everything that is wrong with it.
+pub fn parse_sheet(bytes: &[u8]) -> Result<Sheet, Vec<SheetFault>> {
+    let bytes = ending_lines_once(bytes);
+    let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(&*bytes);
     let headings = reader.headers().map_err(|fault| vec![unreadable(&fault)])?.clone();
     let mut sheet = match columns(&headings)? {
         Columns::Seats(at) => Reading::Seats(Plan { at, ..Plan::default() }),
@@ -50,7 +53,15 @@ pub fn parse(bytes: &[u8]) -> Result<Sheet, Vec<Fault>> {
     if faults.is_empty() { sheet.done() } else { Err(faults) }
 }
 
-fn unreadable(fault: &csv::Error) -> Fault {
+/// Sheets from Windows, and whatever a browser sends, end a line with two characters, and the reader then counts the line
+/// too late: a fault must stand on the line that people see it on.
+fn ending_lines_once(bytes: &[u8]) -> Vec<u8> {
+    let next = bytes.iter().skip(1).copied().map(Some).chain([None]);
+    let kept = bytes.iter().copied().zip(next).filter(|&pair| pair != (b'\r', Some(b'\n')));
+    kept.map(|(byte, _)| byte).collect()
+}
+
+fn unreadable(fault: &csv::Error) -> SheetFault {
     let line = fault.position().map_or(1, csv::Position::line);
     let what = match fault.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
@@ -59,7 +70,7 @@ fn unreadable(fault: &csv::Error) -> Fault {
         csv::ErrorKind::Utf8 { .. } => "is not UTF-8 text; save the sheet as CSV UTF-8".to_owned(),
         _ => fault.to_string(),
     };
-    Fault { line, what }
+    SheetFault { line, what }
 }
 
 enum Columns {
@@ -68,7 +79,7 @@ enum Columns {
 }
 
 /// Where each column stands, or which are missing.
-fn columns(headings: &StringRecord) -> Result<Columns, Vec<Fault>> {
+fn columns(headings: &StringRecord) -> Result<Columns, Vec<SheetFault>> {
     // Excel begins a UTF-8 file with a mark that is no part of the first heading.
     let found: Vec<String> =
         headings.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_ascii_lowercase()).collect();
@@ -76,7 +87,7 @@ fn columns(headings: &StringRecord) -> Result<Columns, Vec<Fault>> {
     let stranger = |known: &[&str]| found.iter().find(|heading| !known.contains(&heading.as_str())).cloned();
     let looks_like_stock = at(&"capacity").is_some();
     let known: &[&str] = if looks_like_stock { &STOCK } else { &SEATS };
-    let fault = |what: String| Err(vec![Fault { line: 1, what }]);
+    let fault = |what: String| Err(vec![SheetFault { line: 1, what }]);
     if let Some(stranger) = stranger(known) {
         return fault(format!("there is no column {stranger:?}; the columns are {}", known.join(", ")));
     }
@@ -112,17 +123,17 @@ struct Lines {
 }
 
 impl Reading {
-    fn read(&mut self, record: &StringRecord) -> Result<(), Fault> {
+    fn read(&mut self, record: &StringRecord) -> Result<(), SheetFault> {
         let line = record.position().map_or(0, csv::Position::line);
         let read = match self {
             Self::Seats(plan) => plan.read(record, line),
             Self::Stock(lines) => lines.read(record, line),
         };
-        read.map_err(|what| Fault { line, what })
+        read.map_err(|what| SheetFault { line, what })
     }
 
-    fn done(self) -> Result<Sheet, Vec<Fault>> {
-        let empty = || vec![Fault { line: 1, what: "there is nothing below the heading".into() }];
+    fn done(self) -> Result<Sheet, Vec<SheetFault>> {
+        let empty = || vec![SheetFault { line: 1, what: "there is nothing below the heading".into() }];
         match self {
             Self::Seats(plan) if !plan.sections.is_empty() => Ok(Sheet::Seats(plan.sections)),
             Self::Stock(lines) if !lines.lines.is_empty() => Ok(Sheet::Stock(lines.lines)),
@@ -203,7 +214,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
-        parse(text.as_bytes())
+        parse_sheet(text.as_bytes())
             .unwrap_err()
             .iter()
             .map(|fault| format!("{}: {}", fault.line, fault.what))
@@ -212,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_in_any_order_of_columns() {
-        let sheet = parse(b"\xef\xbb\xbfRow,Seats,Section,Category,Price\nA,20,Stalls,A,4500\n# a note\nB,18,Stalls,A,4500\nC,4,Box,B,900\n");
+        let sheet = parse_sheet(b"\xef\xbb\xbfRow,Seats,Section,Category,Price\nA,20,Stalls,A,4500\n# a note\nB,18,Stalls,A,4500\nC,4,Box,B,900\n");
         let Ok(Sheet::Seats(sections)) = sheet else { panic!("{sheet:?}") };
         let rows: Vec<usize> = sections.iter().map(|section| section.rows.len()).collect();
         assert_eq!((sections.len(), rows), (2, vec![2, 1]));
@@ -220,7 +231,7 @@ mod tests {
 
     #[test]
     fn stock_is_told_apart_by_its_heading() {
-        let Ok(Sheet::Stock(lines)) = parse(b"key,capacity,price\nGA,500,3000\nVIP,20,9000\n") else {
+        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,3000\nVIP,20,9000\n") else {
             panic!()
         };
         assert_eq!(lines[1].key, "VIP");
@@ -251,6 +262,13 @@ mod tests {
                 "10: has 2 fields, the heading has 5",
             ]
         );
+    }
+
+    #[test]
+    fn lines_are_counted_as_people_see_them() {
+        let text = "key,capacity,price\nGA,5,1\n\nVIP,none,1\n";
+        assert_eq!(faults(text), ["4: capacity must be a whole number, not \"none\""]);
+        assert_eq!(faults(&text.replace('\n', "\r\n")), faults(text));
     }
 
     #[test]
