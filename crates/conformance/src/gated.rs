@@ -218,6 +218,9 @@ impl Ledger for Gated {
     async fn hold(&self, id: HoldId) -> Result<Option<HoldView>, LedgerError> {
         self.books.hold(id).await
     }
+    async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError> {
+        self.books.holds_ending(offer, limit).await
+    }
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
         self.books.booking(id).await
     }

@@ -311,6 +311,11 @@ impl State {
         self.bookings.values().map(Box::as_ref)
     }
 
+    /// Holds that nothing has ended, those that run out first.
+    pub fn holds_by_end(&self) -> impl Iterator<Item = &Hold> {
+        self.due.iter().filter_map(|(_, id)| self.holds.get(id).map(Box::as_ref))
+    }
+
     /// When the next active hold runs out.
     pub fn next_due(&self) -> Option<Moment> {
         self.due.first().map(|&(at, _)| at)

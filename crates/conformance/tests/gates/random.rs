@@ -115,6 +115,9 @@ impl Ledger for Gated {
     async fn hold(&self, id: HoldId) -> Result<Option<HoldView>, LedgerError> {
         self.ledger.hold(id).await
     }
+    async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError> {
+        self.ledger.holds_ending(offer, limit).await
+    }
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
         self.ledger.booking(id).await
     }

@@ -154,6 +154,9 @@ impl Ledger for Mortal<dyn Ledger> {
     async fn hold(&self, id: HoldId) -> Result<Option<HoldView>, LedgerError> {
         self.inner.hold(id).await
     }
+    async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError> {
+        self.inner.holds_ending(offer, limit).await
+    }
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
         self.inner.booking(id).await
     }

@@ -36,6 +36,9 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// Every unit of the offer; of a calendar, the cells in `cells` that something happened to.
     async fn snapshot(&self, id: &OfferId, cells: Option<Cells>) -> Result<Option<Snapshot>, LedgerError>;
     async fn hold(&self, id: HoldId) -> Result<Option<HoldView>, LedgerError>;
+    /// At most `limit` live holds of the offer, those that run out first. Not all of them are found where very many
+    /// holds of other offers run out sooner.
+    async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError>;
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError>;
     /// Bookings in the order they were made.
     async fn bookings(

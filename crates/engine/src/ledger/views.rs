@@ -24,6 +24,15 @@ pub(super) fn hold_view(state: &State, hold: &Hold, at: Moment) -> HoldView {
     HoldView { hold: hold.clone(), offers: offers_of(state, &hold.lines), at }
 }
 
+/// How many holds are looked at to find those of one offer: a glance, not a search.
+const GLANCE: usize = 4_096;
+
+pub(super) fn holds_ending(state: &State, offer: &OfferId, limit: usize, now: Moment) -> Vec<HoldView> {
+    let of_offer = |hold: &&Hold| hold.is_live(now) && hold.lines.iter().any(|line| line.offer == *offer);
+    let ending = state.holds_by_end().take(GLANCE).filter(of_offer).take(limit);
+    ending.map(|hold| hold_view(state, hold, now)).collect()
+}
+
 pub(super) fn booking_view(state: &State, booking: &Booking, at: Moment) -> BookingView {
     BookingView { booking: booking.clone(), offers: offers_of(state, &booking.lines), at }
 }

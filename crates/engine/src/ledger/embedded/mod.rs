@@ -268,6 +268,10 @@ impl Ledger for EmbeddedLedger {
         self.ask(|to| Read::Hold(id, to)).await
     }
 
+    async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError> {
+        self.ask(|to| Read::HoldsEnding(offer.clone(), limit.clamp(1, self.max_page), to)).await
+    }
+
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
         self.ask(|to| Read::Booking(id, to)).await
     }

@@ -8,7 +8,7 @@ use crate::{
     gate::OfferClaims,
     ledger::{
         BookingView, Cells, HoldView, LedgerError, OfferView, Page, Snapshot,
-        views::{Snapshots, booking_view, hold_view, live_claims, offer_view, offers},
+        views::{Snapshots, booking_view, hold_view, holds_ending, live_claims, offer_view, offers},
     },
 };
 
@@ -20,6 +20,7 @@ pub(super) enum Read {
     Offers(Option<OfferId>, usize, Asker<Page<OfferView>>),
     Snapshot(OfferId, Option<Cells>, Asker<Option<Snapshot>>),
     Hold(HoldId, Asker<Option<HoldView>>),
+    HoldsEnding(OfferId, usize, Asker<Vec<HoldView>>),
     Booking(BookingId, Asker<Option<BookingView>>),
     Bookings(Vec<BookingId>, Asker<Vec<BookingView>>),
     Claims(OfferId, Asker<Option<OfferClaims>>),
@@ -35,6 +36,7 @@ impl Read {
             Self::Offers(_, _, to) => tell(to, Err(why)),
             Self::Snapshot(_, _, to) => tell(to, Err(why)),
             Self::Hold(_, to) => tell(to, Err(why)),
+            Self::HoldsEnding(_, _, to) => tell(to, Err(why)),
             Self::Booking(_, to) => tell(to, Err(why)),
             Self::Bookings(_, to) => tell(to, Err(why)),
             Self::Claims(_, to) => tell(to, Err(why)),
@@ -52,6 +54,7 @@ impl Read {
                 tell(to, Ok(state.offer(&id).map(|offer| snapshots.take(offer, cells, now))));
             }
             Self::Hold(id, to) => tell(to, Ok(state.hold(id, now).map(|hold| hold_view(state, hold, now)))),
+            Self::HoldsEnding(offer, limit, to) => tell(to, Ok(holds_ending(state, &offer, limit, now))),
             Self::Booking(id, to) => {
                 tell(to, Ok(state.booking(id).map(|booking| booking_view(state, booking, now))));
             }

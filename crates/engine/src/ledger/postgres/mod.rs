@@ -59,7 +59,7 @@ pub use self::{replica::Time, session::Connecting, verify::verify};
 use super::{
     BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
     LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,
-    views::{booking_view, hold_view, offer_view, offers},
+    views::{booking_view, hold_view, holds_ending, offer_view, offers},
 };
 use crate::strategy::Claiming;
 
@@ -422,6 +422,12 @@ impl Ledger for PostgresLedger {
         let copy = self.level().await?;
         let now = copy.about_now(&self.books.time);
         Ok(copy.state.hold(id, now).map(|hold| hold_view(&copy.state, hold, now)))
+    }
+
+    async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError> {
+        let copy = self.nearly_level().await?;
+        let now = copy.about_now(&self.books.time);
+        Ok(holds_ending(&copy.state, offer, limit.clamp(1, self.books.limits.max_page), now))
     }
 
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError> {
