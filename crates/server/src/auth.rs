@@ -4,6 +4,7 @@
 //! role may call is settled here; what a session may touch (its own) is settled by the domain, as an `Actor`.
 
 pub(crate) mod keys;
+pub(crate) mod organiser;
 pub(crate) mod origin;
 pub(crate) mod queue;
 mod session;

@@ -65,11 +65,28 @@ impl Keys {
             return Ok(Some(known.clone()));
         }
         let Some(prefix) = prefix_of(presented) else { return Ok(None) };
-        let stored = match self.remembered(prefix, now) {
-            Some(recent) => recent.key,
-            None => self.ask(prefix, now).await?,
-        };
+        let stored = self.stored(prefix, now).await?;
         Ok(stored.filter(|&(expected, _)| same(expected, hash)).map(|(_, known)| known))
+    }
+
+    /// The key of that public name, as long as it is one: for whoever has shown it before.
+    pub(crate) async fn named(
+        &self,
+        name: &str,
+        now: Moment,
+    ) -> Result<Option<(KeyHash, Known)>, LedgerError> {
+        match name {
+            BOOTSTRAP => Ok(self.bootstrap.clone()),
+            _ if is_prefix(name) => self.stored(name, now).await,
+            _ => Ok(None),
+        }
+    }
+
+    async fn stored(&self, prefix: &str, now: Moment) -> Result<Option<(KeyHash, Known)>, LedgerError> {
+        match self.remembered(prefix, now) {
+            Some(recent) => Ok(recent.key),
+            None => self.ask(prefix, now).await,
+        }
     }
 
     fn remembered(&self, prefix: &str, now: Moment) -> Option<Recent> {
@@ -95,7 +112,11 @@ impl Keys {
 
 fn prefix_of(key: &str) -> Option<&str> {
     let (prefix, _) = key.strip_prefix("hf_")?.split_once('_')?;
-    (prefix.len() == PREFIX_LEN && prefix.bytes().all(|c| c.is_ascii_alphanumeric())).then_some(prefix)
+    is_prefix(prefix).then_some(prefix)
+}
+
+fn is_prefix(text: &str) -> bool {
+    text.len() == PREFIX_LEN && text.bytes().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// In constant time: how long a comparison takes must not say how much of a guess was right.

@@ -15,8 +15,8 @@ const MAX_AGE_S: u32 = 30 * 24 * 3600;
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    secret: Secret,
-    secure: bool,
+    pub(super) secret: Secret,
+    pub(super) secure: bool,
 }
 
 impl Sessions {
