@@ -28,6 +28,7 @@ macro_rules! assets {
 }
 
 assets! {
+    "admin.css"
     "app.css"
     "booking.js"
     "docs.css"
@@ -35,6 +36,8 @@ assets! {
     "hold-timer.js"
     "holdfast.js"
     "icon.svg"
+    "live-part.js"
+    "offer-draft.js"
     "page.js"
     "poll.js"
     "queue.js"
@@ -49,6 +52,7 @@ assets! {
     "seat-model.js"
     "seat-paint.js"
     "seat-panel.js"
+    "seat-picks.js"
     "slots.js"
     "stock.js"
     "stripe-checkout.js"

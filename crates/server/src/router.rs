@@ -60,6 +60,7 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(problem::page::read))
         .routes(routes!(assets::read).layer(large()))
         .merge(pages())
+        .merge(organisers_pages())
 }
 
 /// For people, and not in the document: their forms are no contract.
@@ -92,6 +93,29 @@ fn lab() -> OpenApiRouter<Shared> {
         .route("/lab/races/{id}", get(ui::lab::race).layer(large()))
         .route("/lab/reports", post(ui::lab::keep_report))
         .route("/lab/reports/{id}", get(ui::lab::report).layer(large()))
+}
+
+/// The same, for whoever has shown an administrator's key.
+fn organisers_pages() -> OpenApiRouter<Shared> {
+    use ui::admin::{booking, bookings, change, create, journal, offer, offers, room, sign_in, units};
+    let large = CompressionLayer::new;
+    OpenApiRouter::new()
+        .route("/admin", get(offers::list).layer(large()))
+        .route("/admin/figures", get(offers::figures).layer(large()))
+        .route("/admin/sign-in", post(sign_in::enter))
+        .route("/admin/sign-out", post(sign_in::leave))
+        .route("/admin/new/{kind}", get(create::begin).post(create::send).layer(large()))
+        .route("/admin/new/{kind}/preview", post(create::preview).layer(large()))
+        .route("/admin/offers/{offer}", get(offer::read).layer(large()))
+        .route("/admin/offers/{offer}/figures", get(offer::figures).layer(large()))
+        .route("/admin/offers/{offer}/units", post(units::pick))
+        .route("/admin/offers/{offer}/change", post(change::change))
+        .route("/admin/offers/{offer}/room", get(room::read).post(room::control))
+        .route("/admin/bookings", get(bookings::find).layer(large()))
+        .route("/admin/bookings/{id}", get(booking::read).layer(large()))
+        .route("/admin/bookings/{id}/cancel", post(booking::cancel))
+        .route("/admin/bookings/{id}/payment", post(booking::settle))
+        .route("/admin/journal", get(journal::read).layer(large()))
 }
 
 pub(crate) fn router(app: Shared) -> Router {

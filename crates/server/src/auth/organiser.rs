@@ -4,14 +4,14 @@
 //! key is looked up again each time: a key that is revoked, replaced or no longer an administrator's ends the session.
 //! The server keeps nothing.
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use holdfast_domain::{Actor, Moment};
 use holdfast_engine::ledger::{LedgerError, Role};
 use sha2::Sha256;
 
-use super::{Auth, Sessions};
+use super::{Auth, Sessions, cookie_named};
 use crate::settings::KeyHash;
 
 const COOKIE: &str = "holdfast_organiser";
@@ -94,9 +94,7 @@ struct Cookie<'a> {
 
 impl<'a> Cookie<'a> {
     fn sent(headers: &'a HeaderMap) -> Option<Self> {
-        let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, value) = pairs.find(|(name, _)| *name == COOKIE)?;
+        let value = cookie_named(headers, COOKIE)?;
         let mut parts = value.split('.');
         let name = parts.next()?;
         let mut time = || parts.next()?.parse().ok().map(Moment::from_ms);
@@ -142,6 +140,8 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header;
+
     use super::*;
     use crate::settings::Secret;
 

@@ -65,6 +65,8 @@ endpoints! {
     HoldForm "/holds/{id}/{form}";
     BookingPage "/bookings/{id}";
     BookingForm "/bookings/{id}/cancel";
+    Admin "/admin";
+    AdminPage "/admin/{page}";
 }
 
 impl Endpoint {
@@ -105,6 +107,8 @@ impl Endpoint {
             (Some("holds"), Some(_), Some(_), None, ..) => Self::HoldForm,
             (Some("bookings"), Some(_), None, ..) => Self::BookingPage,
             (Some("bookings"), Some(_), Some("cancel"), None, ..) => Self::BookingForm,
+            (Some("admin"), None, ..) => Self::Admin,
+            (Some("admin"), Some(_), ..) => Self::AdminPage,
             _ => Self::Other,
         }
     }

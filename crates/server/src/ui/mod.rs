@@ -12,6 +12,7 @@
 //! ```
 //! The templates are in `templates/`: `base.html` is around every page, and `app.css` is the look of all of them.
 
+pub(crate) mod admin;
 pub(crate) mod booking;
 pub(crate) mod checkout;
 pub(crate) mod fault;

@@ -49,6 +49,11 @@ pub(super) fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{ending}", count(number))
 }
 
+/// `One is`, `12 are`.
+pub(super) fn are(number: u64) -> String {
+    if number == 1 { "One is".to_owned() } else { format!("{} are", count(number)) }
+}
+
 /// `16 Nov 2026, 10:00 UTC`, for pages without a script that knows the visitor's clock.
 pub(super) fn in_utc(at: Moment) -> String {
     let instant = Timestamp::from_millisecond(at.ms()).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -82,6 +87,12 @@ pub(super) fn offset(seconds: i32) -> String {
 pub(super) fn minutes_and_seconds(ms: i64) -> String {
     let s = ms.max(0).div_euclid(1000);
     format!("{}:{:02}", s / 60, s % 60)
+}
+
+/// `16 Nov 2026, 10:00:07 UTC`, where seconds matter.
+pub(super) fn to_the_second(at: Moment) -> String {
+    let instant = Timestamp::from_millisecond(at.ms()).unwrap_or(Timestamp::UNIX_EPOCH);
+    instant.strftime("%-d %b %Y, %H:%M:%S UTC").to_string()
 }
 
 pub(super) const fn kind(kind: Kind) -> &'static str {

@@ -1,6 +1,7 @@
 //! The HTTP contract, line by line, against a real listener over the embedded ledger.
 
 mod access;
+mod admin;
 mod app;
 mod availability;
 mod bookings;

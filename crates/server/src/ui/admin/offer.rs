@@ -1,0 +1,226 @@
+//! One offer: its figures as they move, its units to block, and what can be changed about it.
+
+use askama::Template;
+use axum::{extract::State, http::Uri, response::Response};
+use holdfast_domain::{Currency, HoldState, Inventory, Money, Offer, OfferId};
+use holdfast_engine::ledger::{BookingFilter, HoldView, OfferView, PageRequest, Snapshot, SnapshotUnits};
+
+use super::{
+    super::words,
+    Form, Notice,
+    change::Settings,
+    figures::{self, Figure, Selling},
+    room::{PlanFields, RoomPart},
+    shown,
+    units::{SeatGrid, StockRow},
+};
+use crate::{
+    app::{App, Shared},
+    auth::organiser::Organiser,
+    problem::Problem,
+    routes::InOffer,
+};
+
+/// A calendar's bookings are added up one by one, no more than this many.
+const MOST_ADDED_UP: usize = 5_000;
+
+#[derive(Template)]
+#[template(path = "admin/offer.html")]
+pub(super) struct OfferPage {
+    pub notice: Option<Notice>,
+    id: String,
+    name: String,
+    kind: &'static str,
+    figures: FiguresPart,
+    room: RoomPart,
+    plan: PlanFields,
+    seats: Option<SeatGrid>,
+    stock: Vec<StockRow>,
+    /// The time zone of a calendar.
+    calendar: Option<String>,
+    settings: Settings,
+}
+
+/// The part that keeps itself up to date.
+#[derive(Template)]
+#[template(path = "admin/offer_part.html")]
+struct FiguresPart {
+    id: String,
+    selling: Selling,
+    figures: Option<Vec<Figure>>,
+    capacity: String,
+    takings: Takings,
+    ending: Vec<EndingHold>,
+    version: String,
+}
+
+/// A hold that runs out soon.
+struct EndingHold {
+    holder: String,
+    units: String,
+    left: String,
+    paying: bool,
+}
+
+/// How many of those that run out next are shown.
+const SHOWN_ENDING: usize = 6;
+
+impl EndingHold {
+    fn of(view: &HoldView, offer: &OfferId) -> Self {
+        let hold = &view.hold;
+        let lines = hold.lines.iter().filter(|line| line.offer == *offer);
+        let units: Vec<String> = lines.map(|line| view.offer_of(line).key(line.unit)).collect();
+        Self {
+            holder: hold.holder.to_string(),
+            units: units.join(", "),
+            left: words::minutes_and_seconds(hold.ends_at().ms_since(view.at)),
+            paying: matches!(hold.state, HoldState::Paying { .. }),
+        }
+    }
+}
+
+/// What the booked units cost together. Prices never change, so that is what they were sold for.
+struct Takings {
+    amount: String,
+    /// There is more than was added up.
+    at_least: bool,
+}
+
+impl Takings {
+    async fn of(app: &App, offer: &Offer, snapshot: &Snapshot) -> Result<Self, Problem> {
+        let sum = match &snapshot.units {
+            SnapshotUnits::Dense(units) => {
+                let each = (0..)
+                    .zip(units.iter())
+                    .map(|(unit, at)| u64::from(at.booked) * offer.price(unit).map_or(0, Money::minor));
+                (each.sum(), false)
+            }
+            SnapshotUnits::Cells(_) => calendars_takings(app, offer.id()).await?,
+        };
+        Ok(Self { amount: total(sum.0, offer.currency()), at_least: sum.1 })
+    }
+}
+
+/// The sum of an offer may be more than any price may be.
+fn total(minor: u64, currency: Currency) -> String {
+    let most = Money::new(holdfast_domain::money::MAX_AMOUNT).unwrap_or(Money::ZERO);
+    currency.show(Money::new(minor).unwrap_or(most))
+}
+
+/// A calendar's prices are its services', so its bookings must be looked at.
+async fn calendars_takings(app: &App, offer: &OfferId) -> Result<(u64, bool), Problem> {
+    let filter = BookingFilter { offer: Some(offer.clone()), ..BookingFilter::default() };
+    let (mut sum, mut seen, mut after) = (0, 0, None);
+    while seen < MOST_ADDED_UP {
+        let page = app.ledger().bookings(filter.clone(), PageRequest { after, limit: 500 }).await?;
+        let confirmed = page.data.iter().filter(|view| view.booking.state.as_str() == "confirmed");
+        let lines = confirmed.flat_map(|view| view.booking.lines.iter()).filter(|line| line.offer == *offer);
+        sum += lines.map(|line| line.price.minor() * u64::from(line.qty)).sum::<u64>();
+        (seen, after) = (seen + page.data.len(), page.next);
+        if after.is_none() {
+            return Ok((sum, false));
+        }
+    }
+    Ok((sum, true))
+}
+
+async fn ending(app: &App, offer: &OfferId) -> Result<Vec<EndingHold>, Problem> {
+    let holds = app.ledger().holds_ending(offer, SHOWN_ENDING).await?;
+    Ok(holds.iter().map(|view| EndingHold::of(view, offer)).collect())
+}
+
+impl FiguresPart {
+    async fn of(app: &App, view: &OfferView, snapshot: &Snapshot) -> Result<Self, Problem> {
+        Ok(Self {
+            id: view.offer.id().to_string(),
+            selling: Selling::of(view, app.clock.now()),
+            figures: figures::counted(view),
+            capacity: words::count(view.counts.capacity),
+            takings: Takings::of(app, &view.offer, snapshot).await?,
+            ending: ending(app, view.offer.id()).await?,
+            version: view.version.to_string(),
+        })
+    }
+}
+
+impl OfferPage {
+    pub(super) async fn load(
+        app: &App,
+        id: &OfferId,
+        query: &Form,
+        notice: Option<Notice>,
+    ) -> Result<Self, Problem> {
+        let (view, snapshot) = look(app, id).await?;
+        let (mut seats, mut stock, mut calendar) = (None, Vec::new(), None);
+        match view.offer.inventory() {
+            Inventory::Seats(plan) => seats = Some(SeatGrid::of(plan, &snapshot, query)),
+            Inventory::Stock(lines) => stock = StockRow::all(lines, &snapshot, view.offer.currency()),
+            Inventory::Slots(slots) => calendar = Some(slots.timezone().to_owned()),
+        }
+        let board = app.rooms.board(id).await?;
+        Ok(Self {
+            notice,
+            room: RoomPart::of(id, board.as_ref()),
+            plan: PlanFields::of(board.as_ref()),
+            id: id.to_string(),
+            name: view.offer.def().name.clone(),
+            kind: words::kind(view.offer.kind()),
+            figures: FiguresPart::of(app, &view, &snapshot).await?,
+            seats,
+            stock,
+            calendar,
+            settings: Settings::of(view.offer.def()),
+        })
+    }
+}
+
+async fn look(app: &App, id: &OfferId) -> Result<(OfferView, Snapshot), Problem> {
+    let unknown = || Problem::unknown_offer(id.as_str());
+    let view = app.ledger().offer(id).await?.ok_or_else(unknown)?;
+    // Of a calendar only its bookings are counted here, so none of its cells are needed.
+    let snapshot = app.ledger().snapshot(id, Some(0..0)).await?.ok_or_else(unknown)?;
+    Ok((view, snapshot))
+}
+
+/// `GET /admin/offers/{offer}`.
+pub(crate) async fn read(
+    State(app): State<Shared>,
+    InOffer(id): InOffer,
+    organiser: Organiser,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
+    let notice = done(&query);
+    shown(&organiser, &OfferPage::load(&app, &id, &query, notice).await?)
+}
+
+/// What a form that led here says it has done.
+fn done(query: &Form) -> Option<Notice> {
+    let units = query.one("units").and_then(|units| units.parse().ok()).unwrap_or(0);
+    let left = query.one("left").and_then(|left| left.parse().ok()).unwrap_or(0);
+    let stay = match left {
+        0 => String::new(),
+        left => format!(" {} held or booked and stayed so.", words::are(left)),
+    };
+    match query.one("done")? {
+        "created" => Some(Notice::good("It is on sale.")),
+        "blocked" => Some(Notice::good(format!("{} off sale.{stay}", words::are(units)))),
+        "unblocked" => Some(Notice::good(format!("{} back on sale.", words::are(units)))),
+        "changed" => Some(Notice::good("Changed.")),
+        "paused" => Some(Notice::good("The room is paused: nobody new is let in.")),
+        "resumed" => Some(Notice::good("The room goes on.")),
+        "opened" => Some(Notice::good("The room is open to all: nobody needs to queue.")),
+        "planned" => Some(Notice::good("The room is set.")),
+        _ => None,
+    }
+}
+
+/// `GET /admin/offers/{offer}/figures`.
+pub(crate) async fn figures(
+    State(app): State<Shared>,
+    InOffer(id): InOffer,
+    _organiser: Organiser,
+) -> Result<Response, Problem> {
+    let (view, snapshot) = look(&app, &id).await?;
+    super::super::page(&FiguresPart::of(&app, &view, &snapshot).await?)
+}

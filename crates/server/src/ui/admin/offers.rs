@@ -1,0 +1,89 @@
+//! Everything that is on sale, with its figures.
+
+use askama::Template;
+use axum::{extract::State, http::Uri, response::Response};
+use holdfast_domain::Moment;
+use holdfast_engine::ledger::OfferView;
+
+use super::{
+    super::words,
+    Notice,
+    figures::{self, Figure, Selling},
+    shown,
+};
+use crate::{
+    app::{App, Shared},
+    auth::organiser::Organiser,
+    problem::Problem,
+    wire::query::{self, OffersQuery},
+};
+
+#[derive(Template)]
+#[template(path = "admin/offers.html")]
+struct OffersPage {
+    notice: Option<Notice>,
+    list: OffersPart,
+}
+
+/// The part that keeps itself up to date.
+#[derive(Template)]
+#[template(path = "admin/offers_part.html")]
+struct OffersPart {
+    /// Where the same part is drawn again.
+    from: String,
+    offers: Vec<OfferRow>,
+    next: Option<String>,
+}
+
+struct OfferRow {
+    id: String,
+    name: String,
+    kind: &'static str,
+    selling: Selling,
+    figures: Option<Vec<Figure>>,
+}
+
+impl OfferRow {
+    fn of(view: &OfferView, now: Moment) -> Self {
+        Self {
+            id: view.offer.id().to_string(),
+            name: view.offer.def().name.clone(),
+            kind: words::kind(view.offer.kind()),
+            selling: Selling::of(view, now),
+            figures: figures::counted(view),
+        }
+    }
+}
+
+impl OffersPart {
+    async fn load(app: &App, uri: &Uri) -> Result<Self, Problem> {
+        let (after, limit) = query::parse::<OffersQuery>(uri)?.page()?;
+        let from = match &after {
+            Some(after) => format!("/admin/figures?after={after}"),
+            None => "/admin/figures".to_owned(),
+        };
+        let page = app.ledger().offers(after, limit).await?;
+        let now = app.clock.now();
+        let offers = page.data.iter().map(|view| OfferRow::of(view, now)).collect();
+        Ok(Self { from, offers, next: page.next })
+    }
+}
+
+/// `GET /admin`.
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    organiser: Organiser,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let list = OffersPart::load(&app, &uri).await?;
+    shown(&organiser, &OffersPage { notice: None, list })
+}
+
+/// `GET /admin/figures`.
+pub(crate) async fn figures(
+    State(app): State<Shared>,
+    _organiser: Organiser,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    super::super::page(&OffersPart::load(&app, &uri).await?)
+}

@@ -1,0 +1,227 @@
+//! Units to pick: the seats of one section as a grid, the lines of a stock; and taking them off sale or putting them
+//! back.
+
+use std::collections::BTreeSet;
+
+use axum::{extract::State, response::Response};
+use holdfast_domain::{
+    Command, Currency, Inventory, Offer, OfferId, StockLine, UnitNo, UnitState,
+    seat_plan::{Row, SeatPlan},
+};
+use holdfast_engine::ledger::{Snapshot, SnapshotUnits};
+
+use super::{super::words, Form, Notice, Submitted, go, is_ours_to_say, offer::OfferPage, refused, submit};
+use crate::{
+    app::{App, Shared},
+    problem::Problem,
+    routes::InOffer,
+};
+
+/// A section of more seats is shown some rows at a time.
+const SHOWN_AT_ONCE: u32 = 2_000;
+/// The most units that one range may name.
+const LONGEST_RANGE: u32 = 10_000;
+
+/// One section's seats, and the way to the others.
+pub(super) struct SeatGrid {
+    pub sections: Vec<SectionLink>,
+    pub section: usize,
+    pub name: String,
+    pub rows: Vec<GridRow>,
+    /// The first row of the next part of a large section.
+    pub more_from: Option<usize>,
+}
+
+pub(super) struct SectionLink {
+    pub name: String,
+    pub index: usize,
+    pub current: bool,
+}
+
+pub(super) struct GridRow {
+    pub name: String,
+    pub seats: Vec<GridSeat>,
+}
+
+pub(super) struct GridSeat {
+    pub key: String,
+    pub number: u32,
+    pub state: &'static str,
+    pub word: &'static str,
+    /// Held and booked ones cannot be taken off sale.
+    pub fixed: bool,
+}
+
+pub(super) struct StockRow {
+    pub key: String,
+    pub capacity: u32,
+    pub price: String,
+    pub free: u32,
+    pub held: u32,
+    pub booked: u32,
+    pub blocked: bool,
+}
+
+impl SeatGrid {
+    pub(super) fn of(plan: &SeatPlan, snapshot: &Snapshot, query: &Form) -> Self {
+        let index = |name: &str| query.one(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+        let section = index("section").min(plan.sections().len() - 1);
+        let of_section = plan.rows().iter().filter(|row| row.section as usize == section);
+        let (first, mut seats) = (index("from"), 0);
+        let mut rows = of_section.enumerate().skip(first).peekable();
+        let mut shown = Vec::new();
+        while let Some((_, row)) = rows.next_if(|(_, row)| seats == 0 || seats + row.seats <= SHOWN_AT_ONCE) {
+            seats += row.seats;
+            shown.push(grid_row(plan, row, snapshot));
+        }
+        let link = |(at, known): (usize, &holdfast_domain::seat_plan::Section)| SectionLink {
+            name: known.name.clone(),
+            index: at,
+            current: at == section,
+        };
+        Self {
+            sections: plan.sections().iter().enumerate().map(link).collect(),
+            section,
+            name: plan.sections()[section].name.clone(),
+            rows: shown,
+            more_from: rows.next().map(|(at, _)| at),
+        }
+    }
+}
+
+fn grid_row(plan: &SeatPlan, row: &Row, snapshot: &Snapshot) -> GridRow {
+    let seat = |unit: UnitNo| {
+        let state = state_of(snapshot, unit);
+        GridSeat {
+            key: plan.key(unit),
+            number: unit - row.first + 1,
+            state: state.as_str(),
+            word: super::spans::word(state),
+            fixed: matches!(state, UnitState::Held | UnitState::Booked),
+        }
+    };
+    GridRow { name: row.name.clone(), seats: row.units().map(seat).collect() }
+}
+
+fn state_of(snapshot: &Snapshot, unit: UnitNo) -> UnitState {
+    match &snapshot.units {
+        SnapshotUnits::Dense(units) => units[unit as usize].state(snapshot.offer.capacity(unit)),
+        SnapshotUnits::Cells(_) => UnitState::Available,
+    }
+}
+
+impl StockRow {
+    pub(super) fn all(lines: &[StockLine], snapshot: &Snapshot, currency: Currency) -> Vec<Self> {
+        let SnapshotUnits::Dense(units) = &snapshot.units else { return Vec::new() };
+        let row = |(line, unit): (&StockLine, &holdfast_domain::Unit)| Self {
+            key: line.key.clone(),
+            capacity: line.capacity,
+            price: words::money(line.price, currency),
+            free: unit.remaining(line.capacity),
+            held: unit.held,
+            booked: unit.booked,
+            blocked: unit.blocked,
+        };
+        lines.iter().zip(units.iter()).map(row).collect()
+    }
+}
+
+/// What was picked: seats one by one, whole rows, and names that were typed.
+struct Picked {
+    keys: Vec<String>,
+    /// Units of whole rows that cannot be had.
+    left: usize,
+}
+
+impl Picked {
+    fn of(form: &Form, snapshot: &Snapshot, wanted: UnitState) -> Result<Self, Problem> {
+        let offer = &snapshot.offer;
+        let mut keys: BTreeSet<String> = form.all("unit").map(str::to_owned).collect();
+        for name in form.one("names").unwrap_or_default().split([' ', ',', ';', '\n', '\r', '\t']) {
+            keys.extend(named(offer, name)?);
+        }
+        let mut left = 0;
+        for row in whole_rows(offer, form) {
+            let (fit, others): (Vec<_>, Vec<_>) =
+                row.units().partition(|&unit| state_of(snapshot, unit) == wanted);
+            left += others.iter().filter(|&&unit| is_sold(snapshot, unit)).count();
+            keys.extend(fit.into_iter().map(|unit| offer.key(unit)));
+        }
+        Ok(Self { keys: keys.into_iter().collect(), left })
+    }
+}
+
+fn is_sold(snapshot: &Snapshot, unit: UnitNo) -> bool {
+    matches!(state_of(snapshot, unit), UnitState::Held | UnitState::Booked)
+}
+
+fn whole_rows<'a>(offer: &'a Offer, form: &'a Form) -> impl Iterator<Item = &'a Row> {
+    let rows = match offer.inventory() {
+        Inventory::Seats(plan) => plan.rows(),
+        _ => &[],
+    };
+    rows.iter().filter(|row| form.all("row").any(|name| name == row.name))
+}
+
+/// `A-12`, or all from one to another: `A-1..A-12`. What is no unit is left for the ledger to refuse.
+fn named(offer: &Offer, name: &str) -> Result<Vec<String>, Problem> {
+    let Some((first, last)) = name.split_once("..") else {
+        return Ok(if name.is_empty() { Vec::new() } else { vec![name.to_owned()] });
+    };
+    let unknown = || Problem::invalid(format!("There is no range {name} here."));
+    match (offer.find(first), offer.find(last)) {
+        (Some(first), Some(last)) if first <= last && last - first < LONGEST_RANGE => {
+            Ok((first..=last).map(|unit| offer.key(unit)).collect())
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// `POST /admin/offers/{offer}/units`.
+pub(crate) async fn pick(
+    State(app): State<Shared>,
+    InOffer(id): InOffer,
+    Submitted { organiser, form, .. }: Submitted,
+) -> Result<Response, Problem> {
+    match change(&app, &id, &organiser.actor, &form).await {
+        Ok(place) => go(&place),
+        Err(problem) if is_ours_to_say(&problem) => {
+            let notice = Notice::bad(format!("{} {}", Notice::of(&problem).words, in_the_way(&problem)));
+            refused(&organiser, &problem, &OfferPage::load(&app, &id, &form, Some(notice)).await?)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn change(
+    app: &App,
+    id: &OfferId,
+    actor: &holdfast_domain::Actor,
+    form: &Form,
+) -> Result<String, Problem> {
+    let snapshot = app.ledger().snapshot(id, Some(0..0)).await?;
+    let snapshot = snapshot.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
+    let (wanted, done) = match form.one("do") {
+        Some("unblock") => (UnitState::Blocked, "unblocked"),
+        _ => (UnitState::Available, "blocked"),
+    };
+    let Picked { keys, left } = Picked::of(form, &snapshot, wanted)?;
+    if keys.is_empty() {
+        return Err(Problem::invalid("Pick at least one that can be had."));
+    }
+    let (offer, units, many) = (id.clone(), keys.clone(), keys.len());
+    let command = match wanted {
+        UnitState::Blocked => Command::Unblock { offer, units },
+        _ => Command::Block { offer, units },
+    };
+    submit(app, actor, command).await?;
+    let section = form.one("section").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let section = section.map(|section| format!("&section={section}")).unwrap_or_default();
+    Ok(format!("/admin/offers/{id}?done={done}&units={many}&left={left}{section}#units"))
+}
+
+/// The units that a refusal names.
+fn in_the_way(problem: &Problem) -> String {
+    let named: Vec<&str> = problem.more().conflicts.iter().take(12).map(|way| way.unit.as_str()).collect();
+    if named.is_empty() { String::new() } else { format!("In the way: {}.", named.join(", ")) }
+}

@@ -1,0 +1,428 @@
+//! The organiser's pages, as a browser without scripts meets them.
+
+use holdfast_domain::{Actor, Command, Moment};
+use holdfast_engine::{
+    clock::Clock,
+    ledger::{Ledger, Request, Role},
+};
+use hyper::Method;
+use serde_json::json;
+
+use crate::app::{ADMIN_KEY, Answer, Client, TestApp, fest, hall, seat};
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+async fn post(client: &Client, path: &str, fields: &str) -> Answer {
+    client.send(Method::POST, path, &[FORM], fields.to_owned()).await
+}
+
+/// A browser that is signed in.
+async fn organiser(app: &TestApp) -> Client {
+    let client = app.client();
+    post(&client, "/admin/sign-in", &format!("api_key={ADMIN_KEY}&next=/admin")).await.expect(303);
+    client
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(answer.body.to_vec()).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a deadline that nothing here reaches")]
+fn far() -> std::time::Instant {
+    std::time::Instant::now() + std::time::Duration::from_secs(60)
+}
+
+#[track_caller]
+fn shows(answer: &Answer, words: &[&str]) {
+    let text = text(answer);
+    for words in words {
+        assert!(text.contains(words), "{words:?} is not on the page:\n{text}");
+    }
+}
+
+/// Where a form led.
+#[track_caller]
+fn place(answer: Answer) -> String {
+    answer.expect(303).header("location").to_owned()
+}
+
+#[tokio::test]
+async fn a_key_opens_the_pages_and_is_not_in_the_cookie() {
+    let app = TestApp::with_hall().await;
+    let client = app.client();
+    let asked = client.get("/admin/offers/hall?section=0").await.expect(401);
+    shows(&asked, &["type=\"password\"", "value=\"/admin/offers/hall?section=0\""]);
+    assert_eq!(asked.header("cache-control"), "no-store");
+    let fields = format!("api_key=+{ADMIN_KEY}&next=%2Fadmin%2Foffers%2Fhall%3Fsection%3D0");
+    let welcome = post(&client, "/admin/sign-in", &fields).await.expect(303);
+    assert_eq!(welcome.header("location"), "/admin/offers/hall?section=0");
+    let cookie = welcome.header("set-cookie").to_owned();
+    assert!(!cookie.contains(ADMIN_KEY), "{cookie}");
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/admin"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    let list = client.get("/admin").await.expect(200);
+    shows(&list, &["Night at the Hall", "<b>20</b> free"]);
+    let policy = list.header("content-security-policy");
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert!(!text(&list).contains("style="));
+
+    let left = post(&client, "/admin/sign-out", "").await.expect(303);
+    assert!(left.header("set-cookie").contains("Max-Age=0"));
+    client.get("/admin").await.expect(401);
+}
+
+#[tokio::test]
+async fn only_an_administrators_key_will_do() {
+    let app = TestApp::with_hall().await;
+    let client = app.client();
+    shows(&post(&client, "/admin/sign-in", "api_key=hf_aaaaaaaaaaaa_b").await.expect(401), &["No such key"]);
+    shows(&post(&client, "/admin/sign-in", "").await.expect(401), &["No such key"]);
+    let (key, stored) = holdfast_server::mint_key(Role::Seller, app.clock.now());
+    app.ledger.add_key(stored).await.unwrap();
+    shows(&post(&client, "/admin/sign-in", &format!("api_key={key}")).await.expect(401), &["seller"]);
+    client.get("/admin/journal").await.expect(401);
+    // An API key is for the API: pages act for whoever is signed in.
+    app.admin().get("/admin").await.expect(401);
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_time_and_with_its_key() {
+    let app = TestApp::with_hall().await;
+    let (key, mut stored) = holdfast_server::mint_key(Role::Admin, app.clock.now());
+    stored.revoked_at = Some(app.clock.now().plus_ms(3 * 3_600_000));
+    app.ledger.add_key(stored).await.unwrap();
+    let client = app.client();
+    post(&client, "/admin/sign-in", &format!("api_key={key}")).await.expect(303);
+    for minutes in [50, 50, 50] {
+        app.clock.advance_ms(minutes * 60_000);
+        client.get("/admin").await.expect(200);
+    }
+    app.clock.advance_ms(40 * 60_000);
+    client.get("/admin").await.expect(401);
+
+    let idle = organiser(&app).await;
+    app.clock.advance_ms(61 * 60_000);
+    idle.get("/admin").await.expect(401);
+}
+
+#[tokio::test]
+async fn another_sites_page_can_neither_sign_in_nor_post() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    for (path, fields) in [
+        ("/admin/sign-in", format!("api_key={ADMIN_KEY}")),
+        ("/admin/sign-out", String::new()),
+        ("/admin/offers/hall/units", "unit=A-1&do=block".to_owned()),
+        ("/admin/new/stock", "do=create".to_owned()),
+    ] {
+        for origin in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")] {
+            client.send(Method::POST, path, &[FORM, origin], fields.clone()).await.expect(403);
+        }
+    }
+    client
+        .send(Method::POST, "/admin/offers/hall/units", &[("content-type", "text/plain")], "do=block")
+        .await
+        .expect(415);
+    let counts = app.admin().get("/v1/offers/hall").await.json()["counts"].clone();
+    assert_eq!(counts["blocked"], 0);
+    // Whoever is not signed in is told so, whatever they send.
+    let stranger = post(&app.client(), "/admin/offers/hall/units", "unit=A-1&do=block").await.expect(401);
+    shows(&stranger, &["Your session has ended"]);
+}
+
+#[tokio::test]
+async fn seats_are_taken_off_sale_and_put_back() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    app.admin().hold(seat("alice", "A-3")).await;
+    let page = client.get("/admin/offers/hall").await.expect(200);
+    shows(&page, &["value=\"A-3\" aria-label=\"A-3, held\" disabled", "aria-label=\"A-4, free\""]);
+
+    let led = place(
+        post(&client, "/admin/offers/hall/units", "do=block&unit=A-1&names=B-1..B-3+B-7&section=0").await,
+    );
+    shows(
+        &client.get(led.split('#').next().unwrap()).await.expect(200),
+        &["5 are off sale", "aria-label=\"B-2, off sale\""],
+    );
+    let led = place(post(&client, "/admin/offers/hall/units", "do=block&row=A").await);
+    shows(&client.get(&led).await, &["8 are off sale. One is held or booked and stayed so."]);
+    let led = place(post(&client, "/admin/offers/hall/units", "do=unblock&row=A&row=B").await);
+    shows(&client.get(&led).await, &["13 are back on sale"]);
+
+    let taken = post(&client, "/admin/offers/hall/units", "do=block&unit=A-3&unit=A-4").await.expect(409);
+    shows(&taken, &["In the way: A-3."]);
+    shows(&post(&client, "/admin/offers/hall/units", "do=block").await.expect(400), &["Pick at least one"]);
+    post(&client, "/admin/offers/hall/units", "do=block&names=Z-1").await.expect(404);
+    post(&client, "/admin/offers/hall/units", "do=block&names=B-9..A-1").await.expect(400);
+    assert_eq!(app.admin().get("/v1/offers/hall").await.json()["counts"]["blocked"], 0);
+    client.get("/admin/offers/nothing").await.expect(404);
+}
+
+#[tokio::test]
+async fn figures_are_drawn_again_for_organisers_only() {
+    let app = TestApp::with_paid_hall().await;
+    let client = organiser(&app).await;
+    let hold = app.admin().hold(seat("alice", "A-3")).await;
+    app.admin().book(&hold, "k-1").await.expect(201);
+    let part = client.get("/admin/offers/hall/figures").await.expect(200);
+    shows(&part, &["<live-part", "45.00 EUR", "<dd>19</dd>"]);
+    shows(&client.get("/admin/figures").await.expect(200), &["<b>1</b> booked"]);
+    app.admin().hold(seat("carol", "B-9")).await;
+    app.clock.advance_ms(60_000);
+    shows(&client.get("/admin/offers/hall/figures").await, &["run out next", "carol", "9:00"]);
+    app.client().get("/admin/offers/hall/figures").await.expect(401);
+    app.client().get("/admin/figures").await.expect(401);
+}
+
+#[tokio::test]
+async fn an_offer_is_drawn_up_looked_at_and_put_on_sale() {
+    let app = TestApp::embedded().await;
+    let client = organiser(&app).await;
+    shows(&client.get("/admin/new/seats").await.expect(200), &["<svg class=\"hall", "160 seats"]);
+    client.get("/admin/new/bananas").await.expect(404);
+    let section = "section_0=Stalls&category_0=A&price_0=45,50&first_row_0=A&rows_0=2&seats_0=10&more_0=2&aisles_0=10+4";
+    let common = format!("key=k1&name=Big+Night&id=big&currency=EUR&hold_ttl_s=300&sections=1&{section}");
+    let more = post(&client, "/admin/new/seats", &format!("{common}&do=more")).await.expect(200);
+    shows(&more, &["Section 2", "name=\"first_row_1\" value=\"C\"", "22 seats", "value=\"Big Night\""]);
+    shows(
+        &post(&client, "/admin/new/seats/preview", &common).await.expect(200),
+        &["data-preview-part", "€45.50"],
+    );
+
+    let led = place(post(&client, "/admin/new/seats", &format!("{common}&do=create")).await);
+    assert_eq!(led, "/admin/offers/big?done=created");
+    let again = place(post(&client, "/admin/new/seats", &format!("{common}&do=create")).await);
+    assert_eq!(again, led, "sending twice is sending once");
+    let offer = app.admin().get("/v1/offers/big").await.expect(200).json();
+    assert_eq!(offer["seats"]["sections"][0]["rows"][1], json!({"name": "B", "seats": 12, "gaps": [4, 10]}));
+    assert_eq!((&offer["seats"]["sections"][0]["price"], &offer["hold_ttl_s"]), (&json!(4550), &json!(300)));
+
+    let other = common.replace("key=k1", "key=k2");
+    shows(
+        &post(&client, "/admin/new/seats", &format!("{other}&do=create")).await.expect(409),
+        &["An offer with this id exists"],
+    );
+    let wrong = other.replace("id=big", "id=bad").replace("price_0=45,50", "price_0=cheap");
+    let page = post(&client, "/admin/new/seats", &format!("{wrong}&do=create")).await.expect(400);
+    shows(&page, &["must be written like 45.00", "value=\"cheap\"", "value=\"Big Night\""]);
+    app.admin().get("/v1/offers/bad").await.expect(404);
+}
+
+#[tokio::test]
+async fn a_sheet_is_pasted_and_every_fault_names_its_line() {
+    let app = TestApp::embedded().await;
+    let client = organiser(&app).await;
+    let sheet = "section%2Ccategory%2Cprice%2Crow%2Cseats%0D%0AStalls%2CA%2C4500%2CA%2C20%0D%0ABox%2CB%2C900%2CB%2C4%0D%0A";
+    let common = "key=k1&name=Sheet&id=sheet&currency=EUR";
+    shows(
+        &post(&client, "/admin/new/csv", &format!("{common}&sheet={sheet}&do=preview")).await.expect(200),
+        &["24 seats", "Box"],
+    );
+    let wrong = sheet.replace("2C20", "2Ctwenty");
+    let page =
+        post(&client, "/admin/new/csv", &format!("{common}&sheet={wrong}&do=create")).await.expect(400);
+    shows(&page, &["Line 2: seats must be a whole number"]);
+    let led = place(post(&client, "/admin/new/csv", &format!("{common}&sheet={sheet}&do=create")).await);
+    assert_eq!(led, "/admin/offers/sheet?done=created");
+    assert_eq!(app.admin().get("/v1/offers/sheet").await.json()["counts"]["capacity"], 24);
+    let stock = "key%2Ccapacity%2Cprice%0AGA%2C500%2C3000%0A";
+    let led = place(
+        post(
+            &client,
+            "/admin/new/csv",
+            &format!("key=k2&name=Drop&id=drop&currency=EUR&sheet={stock}&do=create"),
+        )
+        .await,
+    );
+    shows(&client.get(&led).await.expect(200), &["It is on sale.", "Capacity of GA"]);
+}
+
+#[tokio::test]
+async fn stock_and_calendars_are_put_on_sale_and_changed() {
+    let app = TestApp::embedded().await;
+    let client = organiser(&app).await;
+    let stock =
+        "key=k1&name=Festival&id=fest&currency=EUR&lines=2&key_0=GA&capacity_0=5&price_0=30&key_1=&do=create";
+    place(post(&client, "/admin/new/stock", stock).await);
+    let led = place(post(&client, "/admin/offers/fest/change", "line=GA&capacity=7").await);
+    shows(&client.get(&led).await, &["Changed.", "value=\"7\""]);
+    shows(&client.get("/admin/offers/fest").await, &["Take off sale"]);
+    place(post(&client, "/admin/offers/fest/units", "do=block&unit=GA").await);
+    shows(&client.get("/admin/offers/fest").await, &["Put back on sale"]);
+
+    shows(&client.get("/admin/new/slots").await.expect(200), &["Europe/Berlin", "every 15 minutes"]);
+    let slots = "key=k2&name=Dr+Lee&id=dr-lee&currency=EUR&timezone=Europe/Berlin&grid_minutes=15&capacity=1&services=1\
+                 &from_mon=09:00&to_mon=17:00&service_0=consult&minutes_0=30&after_0=15&price_0=80&closed=&do=create";
+    let led = place(post(&client, "/admin/new/slots", slots).await);
+    shows(&client.get(&led).await.expect(200), &["Closed days", "Europe/Berlin"]);
+    let terms = "name=Doctor+Lee&hold_ttl_s=120&limit_per_holder=2&opens_at=2026-11-01T00:00&calendar=1&closed=2026-12-25";
+    place(post(&client, "/admin/offers/dr-lee/change", terms).await);
+    let offer = app.admin().get("/v1/offers/dr-lee").await.json();
+    assert_eq!((&offer["name"], &offer["limit_per_holder"]), (&json!("Doctor Lee"), &json!(2)));
+    assert_eq!(
+        (&offer["slots"]["closed"], &offer["opens_at"]),
+        (&json!(["2026-12-25"]), &json!("2026-11-01T00:00:00.000Z"))
+    );
+    let wrong = post(&client, "/admin/offers/dr-lee/change", "name=X&hold_ttl_s=soon").await.expect(400);
+    shows(&wrong, &["hold_ttl_s: must be a whole number"]);
+    place(
+        post(&client, "/admin/offers/dr-lee/units", "do=block&names=2026-11-16T08:00Z..2026-11-16T08:45Z")
+            .await,
+    );
+}
+
+#[tokio::test]
+async fn a_booking_is_found_cancelled_and_paid_back() {
+    let app = TestApp::with_paid_hall().await;
+    let client = organiser(&app).await;
+    let hold = app.admin().hold(seat("alice", "A-3")).await;
+    let body = json!({"hold": hold, "payment": {"provider": "stripe", "payment_method": "pm_card_visa"}});
+    let id = app.admin().post_keyed("/v1/bookings", "k-1", body).await.expect(201).json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+
+    for query in ["q=alice", "offer=hall", "payment=succeeded", ""] {
+        shows(
+            &client.get(&format!("/admin/bookings?{query}")).await.expect(200),
+            &[&id, "Night at the Hall: A-3", "Paid"],
+        );
+    }
+    assert_eq!(place(client.get(&format!("/admin/bookings?q={id}")).await), format!("/admin/bookings/{id}"));
+    assert_eq!(
+        place(client.get(&format!("/admin/bookings?q={hold}")).await),
+        format!("/admin/bookings/{id}")
+    );
+    shows(&client.get("/admin/bookings?q=bob").await.expect(200), &["Nothing found"]);
+    shows(&client.get("/admin/bookings?payment=manual").await.expect(200), &["None."]);
+    client.get("/admin/bookings?offer=No!").await.expect(400);
+    client.get("/admin/bookings?payment=odd").await.expect(400);
+
+    let address = format!("/admin/bookings/{id}");
+    shows(
+        &client.get(&address).await.expect(200),
+        &["Cancel and refund €45.00", "Booked by alice.", "alice has paid."],
+    );
+    let led = place(post(&client, &format!("{address}/cancel"), "").await);
+    shows(&client.get(&led).await, &["Cancelled. Its units are free again"]);
+    assert_eq!(app.admin().get("/v1/offers/hall").await.json()["counts"]["available"], 20);
+    place(post(&client, &format!("{address}/cancel"), "").await);
+    client.get("/admin/bookings/bk_nothing").await.expect(404);
+    let nonsense = post(&client, &format!("{address}/payment"), "how=magic").await;
+    nonsense.expect(400);
+}
+
+#[tokio::test]
+async fn a_payment_that_needs_a_person_is_listed_and_settled() {
+    let app = TestApp::with_paid_hall().await;
+    let client = organiser(&app).await;
+    let hold = app.admin().hold(seat("alice", "A-3")).await;
+    let body = json!({"hold": hold, "payment": {"provider": "stripe"}});
+    let id = app.admin().post_keyed("/v1/bookings", "k-1", body).await.expect(201).json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let why = holdfast_domain::Reason::new("the amount is another");
+    let outcome = holdfast_domain::PaymentOutcome::Doubtful { why };
+    let booking = id.parse().unwrap();
+    let settle = Command::SettlePayment { booking, intent: None, outcome, due_at: Moment::MAX };
+    let request =
+        Request { command: settle, actor: Actor::System, key: None, wording: None, deadline: far() };
+    app.ledger.execute(request).await.unwrap();
+    shows(&client.get("/admin/bookings?payment=manual").await.expect(200), &[&id, "Needs a person"]);
+    let address = format!("/admin/bookings/{id}");
+    shows(&client.get(&address).await, &["say what became of the money", "the amount is another"]);
+    place(post(&client, &format!("{address}/payment"), "how=refunded").await);
+    shows(&client.get("/admin/bookings?payment=manual").await.expect(200), &["None."]);
+}
+
+#[tokio::test]
+async fn a_seats_story_says_who_had_it_and_what_stood_in_the_way() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    app.clock.advance_ms(60_000);
+    app.admin().hold(seat("alice", "A-3")).await;
+    app.clock.advance_ms(700_000);
+    let hold = app.admin().hold(seat("bob", "A-3")).await;
+    app.clock.advance_ms(1_000);
+    app.admin().book(&hold, "k-1").await.expect(201);
+
+    let page = client.get("/admin/journal?offer=hall&unit=A-3").await.expect(200);
+    shows(
+        &page,
+        &[
+            "Who had it",
+            "Held for alice",
+            "The time of alice was up",
+            "Booked by bob.",
+            "Someone else has it",
+        ],
+    );
+    // 18:01 she took it, for ten minutes; it ended then, although it was written down when he came.
+    let then = client.get("/admin/journal?offer=hall&unit=A-3&at=2026-11-15T18:05:00").await.expect(200);
+    shows(&then, &["A-3 was held by alice", "heard “Someone else has it”"]);
+    let then = client.get("/admin/journal?offer=hall&unit=A-3&at=2026-11-15T18:12").await.expect(200);
+    shows(&then, &["A-3 was free. Whoever asked first got it."]);
+    shows(
+        &client.get("/admin/journal?offer=hall&unit=A-3&at=2026-11-15T17:00:00").await,
+        &["no such offer yet"],
+    );
+    shows(
+        &client.get("/admin/journal?offer=hall&unit=A-4").await.expect(200),
+        &["Nothing has happened to it yet."],
+    );
+    shows(&client.get("/admin/journal").await.expect(200), &["Put on sale."]);
+    client.get("/admin/journal?offer=hall&unit=Z-9").await.expect(404);
+    client.get("/admin/journal?unit=A-1").await.expect(400);
+    client.get("/admin/journal?offer=hall&unit=A-3&at=noon").await.expect(400);
+}
+
+#[tokio::test]
+async fn the_room_is_set_paused_resumed_and_opened_with_a_click() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    shows(&client.get("/admin/offers/hall").await.expect(200), &["No room", "Everybody can hold at once."]);
+    let fields = "do=plan&method=fifo&max_active=20&session_s=300&admit_per_minute=&opens_at=&message=Soon";
+    let led = place(post(&client, "/admin/offers/hall/room", fields).await);
+    shows(
+        &client.get(led.split('#').next().unwrap()).await,
+        &["The room is set.", "Pause the room", "value=\"20\""],
+    );
+    let state = async || app.admin().get("/v1/offers/hall/room").await.json()["state"].clone();
+    assert_eq!(state().await, "open");
+    for (button, expected) in
+        [("pause", "paused"), ("resume", "open"), ("fail-open", "fail_open"), ("resume", "open")]
+    {
+        place(post(&client, "/admin/offers/hall/room", &format!("do={button}")).await);
+        assert_eq!(state().await, expected);
+    }
+    shows(&client.get("/admin/offers/hall/room").await.expect(200), &["<live-part", "Open to all"]);
+    let wrong = post(&client, "/admin/offers/hall/room", "do=plan&method=lottery").await.expect(400);
+    shows(&wrong, &["a lottery needs one that is still to come"]);
+    post(&client, "/admin/offers/hall/room", "do=plan&method=fifo&max_active=many").await.expect(400);
+    post(&client, "/admin/offers/nothing/room", "do=pause").await.expect(404);
+}
+
+#[tokio::test]
+async fn what_people_typed_is_text_and_nothing_else() {
+    let app = TestApp::embedded().await;
+    let mut offer = hall();
+    offer["name"] = json!("<script>alert(1)</script>");
+    app.admin().post("/v1/offers", offer).await.expect(201);
+    app.admin().post("/v1/offers", fest()).await.expect(201);
+    let client = organiser(&app).await;
+    let hold = app.admin().hold(seat("<b>\"mallory\"", "A-1")).await;
+    let id = app.admin().book(&hold, "k").await.expect(201).json()["id"].as_str().unwrap().to_owned();
+    for path in [
+        "/admin",
+        "/admin/offers/hall",
+        "/admin/bookings",
+        &format!("/admin/bookings/{id}"),
+        "/admin/journal?offer=hall&unit=A-1",
+    ] {
+        let page = text(&client.get(path).await.expect(200));
+        assert!(!page.contains("<script>alert") && !page.contains("<b>\"mallory"), "{path}");
+    }
+}
