@@ -30,13 +30,13 @@ fn offer() -> OfferId {
     OfferId::new("fest").expect("an id")
 }
 
-fn plan(method: Method, opens_at: Option<Moment>) -> Plan {
+fn plan(method: Method, opens_at: Moment) -> Plan {
     Plan {
         method,
         max_active: MAX_ACTIVE as u32,
         admit_per_minute: None,
         session_s: 60,
-        opens_at_ms: opens_at.map(Moment::ms),
+        opens_at_ms: Some(opens_at.ms()),
         message: None,
     }
 }
@@ -138,7 +138,7 @@ struct Sale {
 }
 
 impl Sale {
-    async fn open(house: &House, database: &str, method: Method, opens_s: Option<i64>) -> Self {
+    async fn open(house: &House, database: &str, method: Method, opens_s: i64) -> Self {
         let ledgers = nodes(settings(&house.emptied(database), Claiming::Batched), 3).await;
         sell(&*ledgers[0], fest(100_000, 600)).await;
         let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
@@ -146,7 +146,7 @@ impl Sale {
         for ledger in &ledgers {
             rooms.push(rooms_on(ledger, &clock).await);
         }
-        let opens_at = opens_s.map(|s| clock.now().plus_ms(s * 1000));
+        let opens_at = clock.now().plus_ms(opens_s * 1000);
         rooms[0].plan(&offer(), plan(method, opens_at)).await.expect("a room");
         for node in &rooms {
             while node.board(&offer()).await.expect("a look").is_none() {
@@ -226,7 +226,7 @@ impl Sale {
     }
 }
 
-async fn run(what: &str, method: Method, opens_s: Option<i64>) {
+async fn run(what: &str, method: Method, opens_s: i64) {
     let house = House::quick();
     let mut sale = Sale::open(&house, "rooms", method, opens_s).await;
     sale.all_join().await;
@@ -244,10 +244,12 @@ async fn run(what: &str, method: Method, opens_s: Option<i64>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_nodes_let_a_crowd_in_first_come_first_served() {
-    run("fifo", Method::Fifo, None).await;
+    // Everybody is there before the doors open: who comes to an open door at the same moment as others, at another node,
+    // may be heard of a turn later than they are.
+    run("fifo", Method::Fifo, 30).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_nodes_let_a_crowd_in_by_one_lot() {
-    run("lottery", Method::Lottery, Some(30)).await;
+    run("lottery", Method::Lottery, 30).await;
 }
