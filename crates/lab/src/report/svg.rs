@@ -34,14 +34,13 @@ pub fn svg(report: &Report) -> Option<String> {
         (race.buyers.abs_diff(broken.buyers), usual)
     });
     let races: Vec<&Race> = [Some(broken), held].into_iter().flatten().collect();
-    let span_us = races.iter().map(|race| end_of(race)).max().unwrap_or(1);
     let label: Vec<String> = races.iter().map(|race| format!("{}: {}", race.strategy, owned(race))).collect();
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} 362\" role=\"img\" aria-label=\"{}\"><style>{STYLE}</style>",
         escaped(&format!("One unit, {} buyers. {}.", broken.buyers, label.join("; ")))
     );
     for (at, race) in races.iter().enumerate() {
-        panel(&mut text, race, at as f64 * (PANEL + 20.0) + 10.0, span_us);
+        panel(&mut text, race, at as f64 * (PANEL + 20.0) + 10.0);
     }
     text.push_str("</svg>\n");
     Some(text)
@@ -58,7 +57,9 @@ fn owned(race: &Race) -> String {
     }
 }
 
-fn panel(text: &mut String, race: &Race, left: f64, span_us: u64) {
+/// On a scale of its own, which the line below it tells: one may take ten times as long as the other.
+fn panel(text: &mut String, race: &Race, left: f64) {
+    let span_us = end_of(race);
     let x = |us: u64| left + 16.0 + (PANEL - 46.0) * us as f64 / span_us as f64;
     let tone = if race.violations.is_empty() { "yes" } else { "bad" };
     add(
@@ -87,28 +88,8 @@ fn panel(text: &mut String, race: &Race, left: f64, span_us: u64) {
     lanes.sort_by_key(|lane| (rank(lane.outcome), lane.end_us));
     lanes.truncate(MOST_LANES);
     let height = LANES / lanes.len().max(1) as f64;
-    if let Some(from_us) = race.violations.iter().map(|found| found.from_us).min() {
-        let (from, to) = (x(from_us), x(end_of(race)));
-        add(
-            text,
-            format_args!(
-                "<rect class=\"band\" x=\"{from:.1}\" y=\"{}\" width=\"{:.1}\" height=\"{LANES}\"/>",
-                TOP - 4.0,
-                to - from
-            ),
-        );
-        add(
-            text,
-            format_args!("<path class=\"edge\" d=\"M{from:.1} {}V{}\"/>", TOP - 12.0, TOP + LANES - 4.0),
-        );
-        add(
-            text,
-            format_args!(
-                "<text class=\"bad\" x=\"{:.1}\" y=\"{}\" text-anchor=\"end\">sold again</text>",
-                from - 6.0,
-                TOP - 10.0
-            ),
-        );
+    if let Some(from_us) = wrong_from(race) {
+        band(text, x(from_us), x(end_of(race)), left + 110.0);
     }
     for (at, lane) in lanes.iter().enumerate() {
         lane_of(text, lane, TOP + at as f64 * height, height, &x);
@@ -122,6 +103,32 @@ fn panel(text: &mut String, race: &Race, left: f64, span_us: u64) {
         end_of(race) as f64 / 1000.0
     );
     add(text, format_args!("<text x=\"{}\" y=\"342\">{sum}</text>", left + 16.0));
+}
+
+/// When the worst of what was found began.
+fn wrong_from(race: &Race) -> Option<u64> {
+    let worst = race.violations.first()?;
+    race.violations.iter().filter(|found| found.kind == worst.kind).map(|found| found.from_us).min()
+}
+
+/// Its name stands before it where there is room, else behind its edge.
+fn band(text: &mut String, from: f64, to: f64, room: f64) {
+    let (top, bottom, wide) = (TOP - 4.0, TOP + LANES - 4.0, to - from);
+    add(
+        text,
+        format_args!(
+            "<rect class=\"band\" x=\"{from:.1}\" y=\"{top}\" width=\"{wide:.1}\" height=\"{LANES}\"/>"
+        ),
+    );
+    add(text, format_args!("<path class=\"edge\" d=\"M{from:.1} {}V{bottom}\"/>", TOP - 20.0));
+    let (at, anchor) = if from > room { (from - 6.0, "end") } else { (from + 6.0, "start") };
+    let y = TOP - 10.0;
+    add(
+        text,
+        format_args!(
+            "<text class=\"bad\" x=\"{at:.1}\" y=\"{y}\" text-anchor=\"{anchor}\">sold again</text>"
+        ),
+    );
 }
 
 const fn rank(outcome: Outcome) -> u8 {

@@ -9,7 +9,7 @@ function drawFaults(section, faults) {
     const place = el('div', { class: 'strip' });
     whenSized(place, (width) => place.replaceChildren(strip(fault, width)));
     return el('article', { class: 'card fault' },
-      el('h3', {}, el('code', {}, fault.strategy), ` · ${words(fault.fault)} `, pill(verdict)),
+      el('h3', {}, el('code', {}, fault.strategy), ` · ${words(fault.fault).replace(/^fault /, '')} `, pill(verdict)),
       place, tableOf('As a table', `${fault.strategy}: ${words(fault.fault)}`, ['From', 'Sold', 'Refused', 'Failed'],
         () => fault.bins.map((bin) => [millis(bin.at_ms), bin.won, bin.refused, bin.failed])));
   }));
