@@ -158,7 +158,7 @@ async fn stock_and_slots_are_held_through_their_forms() {
     app.admin().post("/v1/offers", dr_lee()).await.expect(201);
     let browser = app.client();
     let page = text(&browser.get("/o/fest").await.expect(200));
-    let key = hidden(&page, "stock-line", "key");
+    let key = hidden(&page, "card stock-line", "key");
     let led =
         browser.submit("/o/fest/hold", &[("key", &key), ("unit", "GA"), ("qty", "2")]).await.expect(303);
     assert!(text(&browser.get(&place(&led)).await).contains("× 2"));
