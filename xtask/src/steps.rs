@@ -33,6 +33,18 @@ pub(crate) fn browser(names: &[String]) -> Result<()> {
     run("pages in the browser", command)
 }
 
+/// The pictures of every page in `docs/screenshots`, taken anew.
+pub(crate) fn pictures() -> Result<()> {
+    let tools = setup::browser_tools()?;
+    run("server for the pictures", &mut cargo(&["build", "--package", "holdfast"]))?;
+    let command = &mut Command::new("node");
+    command
+        .arg(root().join("browser/pictures/take.mjs"))
+        .env("HOLDFAST_TEST_TOOLS", tools)
+        .env("HOLDFAST_TEST_PROGRAM", target().join("debug/holdfast"));
+    run("pictures of the pages", command)
+}
+
 fn browser_files(names: &[String]) -> Result<Vec<PathBuf>> {
     let folder = root().join("browser");
     if !names.is_empty() {

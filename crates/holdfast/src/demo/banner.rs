@@ -35,6 +35,7 @@ pub(super) fn print(target: &Target, key: &str, bank: &Simulator, taken: Option<
     place("/o/hall", "a hall of 160, to choose seats from");
     place("/o/dr-lee", "a calendar in Berlin, in your time zone too");
     place("/o/flash", "a flash sale of 500");
+    place("/admin", "the organiser's side: sign in with the key below");
     place("/docs", "the API, with every call to try");
     place("/readyz", "whether all is well; /metrics for Prometheus");
     heading("Key (admin)");
