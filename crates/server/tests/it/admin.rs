@@ -50,6 +50,7 @@ fn place(answer: Answer) -> String {
 async fn a_key_opens_the_pages_and_is_not_in_the_cookie() {
     let app = TestApp::with_hall().await;
     let client = app.client();
+    shows(&client.get("/admin").await.expect(200), &["type=\"password\""]);
     let asked = client.get("/admin/offers/hall?section=0").await.expect(401);
     shows(&asked, &["type=\"password\"", "value=\"/admin/offers/hall?section=0\""]);
     assert_eq!(asked.header("cache-control"), "no-store");
@@ -69,7 +70,7 @@ async fn a_key_opens_the_pages_and_is_not_in_the_cookie() {
 
     let left = post(&client, "/admin/sign-out", "").await.expect(303);
     assert!(left.header("set-cookie").contains("Max-Age=0"));
-    client.get("/admin").await.expect(401);
+    client.get("/admin/journal").await.expect(401);
 }
 
 #[tokio::test]
@@ -83,7 +84,7 @@ async fn only_an_administrators_key_will_do() {
     shows(&post(&client, "/admin/sign-in", &format!("api_key={key}")).await.expect(401), &["seller"]);
     client.get("/admin/journal").await.expect(401);
     // An API key is for the API: pages act for whoever is signed in.
-    app.admin().get("/admin").await.expect(401);
+    app.admin().get("/admin/journal").await.expect(401);
 }
 
 #[tokio::test]
@@ -99,11 +100,11 @@ async fn a_session_ends_with_its_time_and_with_its_key() {
         client.get("/admin").await.expect(200);
     }
     app.clock.advance_ms(40 * 60_000);
-    client.get("/admin").await.expect(401);
+    client.get("/admin/journal").await.expect(401);
 
     let idle = organiser(&app).await;
     app.clock.advance_ms(61 * 60_000);
-    idle.get("/admin").await.expect(401);
+    idle.get("/admin/journal").await.expect(401);
 }
 
 #[tokio::test]

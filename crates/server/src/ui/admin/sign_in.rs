@@ -33,13 +33,14 @@ struct SignInPage<'a> {
 const HOME: &str = "/admin";
 
 /// The form, in place of a page that only organisers see. Whoever meant to look is led there afterwards; whatever was
-/// posted must be done again, by somebody who is known.
+/// posted must be done again, by somebody who is known. At the front door the form is what belongs there.
 pub(super) fn asked_for(parts: &request::Parts) -> Response {
     let meant = parts.uri.path_and_query().map_or(HOME, |address| address.as_str());
     let looked = parts.method == Method::GET || parts.method == Method::HEAD;
     let next = if looked { meant } else { HOME };
     let notice = (!looked).then(|| Notice::bad("Your session has ended. Sign in and do it again."));
-    form(StatusCode::UNAUTHORIZED, notice, next)
+    let status = if looked && meant == HOME { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+    form(status, notice, next)
 }
 
 fn form(status: StatusCode, notice: Option<Notice>, next: &str) -> Response {
