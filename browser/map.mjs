@@ -31,9 +31,15 @@ const reached = (page, version) =>
     return number(document.querySelector("seat-map").dataset.version) >= number(wanted);
   }, version);
 
+/** Where the map is on the screen, once it is on the screen. */
+async function stageOn(page) {
+  await page.locator(".map-stage").evaluate((stage) => stage.scrollIntoView({ block: "center" }));
+  return page.locator(".map-stage").boundingBox();
+}
+
 /** Clicks a seat on the canvas, where the map itself says it is. */
 async function clickSeat(page, key, how = "mouse") {
-  const box = await page.locator(".map-stage").boundingBox();
+  const box = await stageOn(page);
   const [x, y] = await page.evaluate((key) => {
     const { painter, model } = document.querySelector("seat-map");
     const [wx, wy] = painter.placeOf(model.find(key));
@@ -150,13 +156,13 @@ house.test("three levels, by wheel, by button and by tap", async ({ visit }) => 
   await level("dots");
   await page.getByRole("button", { name: "Whole map" }).click();
   await level("sections");
-  const box = await page.locator(".map-stage").boundingBox();
+  const box = await stageOn(page);
   await page.mouse.move(box.x + box.width / 2, box.y + 60);
   for (let turns = 0; turns < 12; turns += 1) await page.mouse.wheel(0, -300);
   await level("numbers");
 
   const phone = await look(visit, "stadium", { phone: true });
-  const small = await phone.locator(".map-stage").boundingBox();
+  const small = await stageOn(phone);
   const at = await phone.evaluate(() => {
     const { painter } = document.querySelector("seat-map");
     const [wx, wy] = painter.layout.sections[8].middle;
