@@ -82,6 +82,7 @@ async function newVisitor(browser, url, wishes) {
     deviceScaleFactor: wishes.scale ?? 1,
   });
   context.setDefaultTimeout(PATIENCE_MS);
+  context.javascript = wishes.javascript ?? true;
   context.faults = [];
   context.on("weberror", (fault) => context.faults.push(String(fault.error().stack ?? fault.error())));
   context.on("console", (message) => {

@@ -26,7 +26,8 @@ pub(crate) fn browser(names: &[String]) -> Result<()> {
     command
         .current_dir(root())
         // One file after the other: each has a server and a browser, and some of them measure.
-        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        // What hangs fails: nothing here takes a minute.
+        .args(["--test", "--test-concurrency=1", "--test-timeout=120000", "--test-reporter=spec"])
         .args(browser_files(names)?)
         .env("HOLDFAST_TEST_TOOLS", tools)
         .env("HOLDFAST_TEST_PROGRAM", target().join("debug/holdfast"));
