@@ -30,7 +30,7 @@ async function fromDisk({ visitor, shop }, wishes, look) {
   }
 }
 
-const voice = (page) => page.getByRole("status");
+const voice = (page) => page.locator(".voice");
 const owners = (page) => page.locator(".count b").allTextContents();
 
 for (const phone of [false, true]) {

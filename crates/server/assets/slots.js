@@ -29,9 +29,7 @@ class SlotWeek extends HTMLElement {
       const there = new Intl.DateTimeFormat("en", day).format(at);
       const clock = new Intl.DateTimeFormat("en-GB", time).format(at);
       const theirs = here === there ? clock : `${there} ${clock}`;
-      const small = button.querySelector(".theirs");
-      if (!small.textContent) button.setAttribute("aria-label", `${button.getAttribute("aria-label")}, ${theirs} in your zone`);
-      small.textContent = theirs;
+      button.querySelector(".theirs").textContent = theirs;
     }
     this.#nameZone(zone);
   }

@@ -37,7 +37,7 @@ const STOCK: [&str; 3] = ["key", "capacity", "price"];
 pub fn parse_sheet(bytes: &[u8]) -> Result<Sheet, Vec<SheetFault>> {
     let bytes = ending_lines_once(bytes);
     let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(&*bytes);
-    let headings = reader.headers().map_err(|fault| vec![unreadable(&fault)])?.clone();
+    let headings = reader.headers().map_err(|fault| vec![unreadable(&fault, &bytes)])?.clone();
     let mut sheet = match columns(&headings)? {
         Columns::Seats(at) => Reading::Seats(Plan { at, ..Plan::default() }),
         Columns::Stock(at) => Reading::Stock(Lines { at, ..Lines::default() }),
@@ -45,8 +45,8 @@ pub fn parse_sheet(bytes: &[u8]) -> Result<Sheet, Vec<SheetFault>> {
     let mut faults = Vec::new();
     for record in reader.into_records() {
         let fault = match record {
-            Ok(record) => sheet.read(&record).err(),
-            Err(fault) => Some(unreadable(&fault)),
+            Ok(record) => sheet.read(&record, line_of(record.position(), &bytes)).err(),
+            Err(fault) => Some(unreadable(&fault, &bytes)),
         };
         faults.extend(fault);
     }
@@ -61,8 +61,15 @@ fn ending_lines_once(bytes: &[u8]) -> Vec<u8> {
     kept.map(|(byte, _)| byte).collect()
 }
 
-fn unreadable(fault: &csv::Error) -> SheetFault {
-    let line = fault.position().map_or(1, csv::Position::line);
+/// The reader's place is where the record before ended; empty lines may lie between.
+fn line_of(position: Option<&csv::Position>, bytes: &[u8]) -> u64 {
+    let Some(position) = position else { return 1 };
+    let rest = bytes.iter().skip(position.byte() as usize);
+    position.line() + rest.take_while(|byte| **byte == b'\n').count() as u64
+}
+
+fn unreadable(fault: &csv::Error, bytes: &[u8]) -> SheetFault {
+    let line = line_of(fault.position(), bytes);
     let what = match fault.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("has {len} fields, the heading has {expected_len}")
@@ -123,8 +130,7 @@ struct Lines {
 }
 
 impl Reading {
-    fn read(&mut self, record: &StringRecord) -> Result<(), SheetFault> {
-        let line = record.position().map_or(0, csv::Position::line);
+    fn read(&mut self, record: &StringRecord, line: u64) -> Result<(), SheetFault> {
         let read = match self {
             Self::Seats(plan) => plan.read(record, line),
             Self::Stock(lines) => lines.read(record, line),
