@@ -147,9 +147,9 @@ async fn a_visit_ends_by_leaving_or_by_its_time() {
 async fn the_organiser_pauses_resumes_and_opens_to_all() {
     let app = with_room(fifo(5)).await;
     let (admin, alice) = (app.admin(), app.client());
-    join(&alice).await;
     let set = async |what: &str| admin.post(&format!("{ROOM}/{what}"), json!({})).await.expect(200).json();
     assert_eq!(set("pause").await["state"], "paused");
+    join(&alice).await;
     turn(&app).await;
     assert_eq!(state(&alice).await, "waiting");
     assert_eq!(set("fail-open").await["state"], "fail_open");
