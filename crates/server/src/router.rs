@@ -71,8 +71,6 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/o/{offer}", get(ui::offer::read).layer(large()))
         .route("/o/{offer}/queue", get(ui::queue::read).post(ui::queue::join))
         .route("/o/{offer}/queue/leave", post(ui::queue::leave))
-        // Where programs join; a person who follows the same address comes to the page.
-        .route("/v1/offers/{offer}/room/tickets", get(ui::queue::lead))
         .route("/o/{offer}/hold", post(ui::place::hold))
         .route("/holds/{id}", get(ui::hold::read))
         .route("/holds/{id}/extend", post(ui::hold::extend))

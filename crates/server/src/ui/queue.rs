@@ -142,11 +142,6 @@ async fn enter(app: &App, id: &OfferId, caller: &Caller) -> Result<Response, Pro
     }
 }
 
-/// `GET /v1/offers/{offer}/room/tickets`: a problem's `join_url`, followed as a link.
-pub(crate) async fn lead(InOffer(id): InOffer) -> Response {
-    led_to(&format!("/o/{id}/queue"))
-}
-
 /// `POST /o/{offer}/queue`: joins.
 pub(crate) async fn join(
     State(app): State<Shared>,
