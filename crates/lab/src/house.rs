@@ -14,8 +14,8 @@ use holdfast_checker::{
     },
 };
 use holdfast_domain::{
-    Actor, Ask, BookingId, BookingState, Command, Currency, HoldId, HoldState, HolderId, InventoryDef, Line,
-    Money, Offer, OfferDef, OfferId, Pick, StockLine, Unit,
+    Actor, Ask, BookingId, BookingState, Command, Currency, HoldId, HolderId, InventoryDef, Line, Money,
+    Offer, OfferDef, OfferId, Pick, StockLine, Unit,
     seat_plan::{RowDef, SectionDef},
 };
 use holdfast_engine::{
@@ -199,12 +199,7 @@ impl Stall {
             hold,
             claims: claims(&view.hold.lines),
             expires_at: view.hold.expires_at.ms() * 1000,
-            state: match view.hold.state {
-                HoldState::Active | HoldState::Paying { .. } => KeptState::Active,
-                HoldState::Booked { .. } => KeptState::Booked,
-                HoldState::Released { .. } => KeptState::Released,
-                HoldState::Expired { .. } => KeptState::Expired,
-            },
+            state: told::kept_state(&view.hold.state),
         }))
     }
 

@@ -37,4 +37,4 @@ pub use dice::Dice;
 pub use meters::cpu_time;
 pub use run::{LabError, Options, Progress, run};
 pub use scenario::Scenario;
-pub use told::{reason, version};
+pub use told::{kept_state, reason, version};

@@ -2,9 +2,9 @@
 
 use holdfast_checker::{
     Outcome,
-    history::{Reason, UnitRef},
+    history::{KeptState, Reason, UnitRef},
 };
-use holdfast_domain::{InTheWay, Refusal};
+use holdfast_domain::{HoldState, InTheWay, Refusal};
 use holdfast_engine::ledger::{LedgerError, Outcome as Came, Reply};
 
 /// What a reply that is no yes amounts to. `unit` finds the number of what stood in the way.
@@ -42,5 +42,15 @@ pub fn version(came: &Came) -> Option<u64> {
         Came::Extended(view) | Came::Released(view) => Some(view.hold.version.0),
         Came::Confirmed(view) | Came::Cancelled(view) => Some(view.booking.version.0),
         _ => None,
+    }
+}
+
+/// What a hold had come to when the books were read at the end. One that waits for its money is still somebody's.
+pub const fn kept_state(state: &HoldState) -> KeptState {
+    match state {
+        HoldState::Active | HoldState::Paying { .. } => KeptState::Active,
+        HoldState::Booked { .. } => KeptState::Booked,
+        HoldState::Released { .. } => KeptState::Released,
+        HoldState::Expired { .. } => KeptState::Expired,
     }
 }

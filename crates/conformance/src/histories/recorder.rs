@@ -8,9 +8,9 @@ use std::{
 
 use holdfast_checker::{
     Call, History, Operation, Outcome,
-    history::{Answer, Ending, Kept, KeptBooking, KeptHold, KeptState, Micros, Reason, UnitRef},
+    history::{Answer, Ending, Kept, KeptBooking, KeptHold, Micros, Reason, UnitRef},
 };
-use holdfast_domain::{BookingId, Command, HoldId, HoldState, HolderId};
+use holdfast_domain::{BookingId, Command, HoldId, HolderId};
 use holdfast_engine::ledger::{
     Answer as Words, BookingView, HoldView, LedgerError, Outcome as Came, Render, Reply,
 };
@@ -148,12 +148,7 @@ impl Recorder {
             hold: inner.holds.of(view.hold.id),
             claims: self.stage.claims(&view.hold.lines),
             expires_at: view.hold.expires_at.ms() * 1000,
-            state: match view.hold.state {
-                HoldState::Active | HoldState::Paying { .. } => KeptState::Active,
-                HoldState::Booked { .. } => KeptState::Booked,
-                HoldState::Released { .. } => KeptState::Released,
-                HoldState::Expired { .. } => KeptState::Expired,
-            },
+            state: holdfast_lab::kept_state(&view.hold.state),
         });
         let holds = holds.collect();
         let bookings = bookings.iter().map(|view| KeptBooking {
