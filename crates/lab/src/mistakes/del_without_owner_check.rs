@@ -32,7 +32,6 @@ const LIVE: Duration = Duration::from_millis(120);
 const PAUSE: Duration = Duration::from_millis(150);
 /// From reading to writing, well within a lock's life.
 const WORK: Duration = Duration::from_millis(80);
-const TRIES: u32 = 500;
 
 #[async_trait]
 impl Way for DelWithoutOwnerCheck {
@@ -45,7 +44,7 @@ impl Way for DelWithoutOwnerCheck {
     }
 
     async fn take(&self, till: &Till, ask: &AskHold, steps: &mut Steps) -> Result<Took, Fault> {
-        if !steps.during(Phase::Wait, locked(till, ask.hold)).await? {
+        if !steps.during(Phase::Wait, till.lock(LOCK, ask.hold, LIVE)).await? {
             return Ok(Took::GaveUp);
         }
         if !self.slow.swap(true, Ordering::SeqCst) {
@@ -76,16 +75,6 @@ async fn sell(till: &Till, ask: &AskHold, steps: &mut Steps) -> Result<Took, Fau
         .await?;
     steps.during(Phase::Commit, client.batch_execute("COMMIT")).await?;
     Ok(Took::Held { expires_at })
-}
-
-async fn locked(till: &Till, owner: u32) -> Result<bool, Fault> {
-    for _ in 0..TRIES {
-        if till.lock(LOCK, owner, LIVE).await? {
-            return Ok(true);
-        }
-        sleep(Duration::from_millis(2)).await;
-    }
-    Ok(false)
 }
 
 /// The mistake: whoever's lock it is.

@@ -18,8 +18,6 @@ pub(super) struct LockReleasedBeforeCommit;
 
 const LOCK: &str = "seat-lock";
 const LIVE: Duration = Duration::from_secs(10);
-/// How often a buyer tries for the lock, a millisecond apart.
-const TRIES: u32 = 500;
 
 #[async_trait]
 impl Way for LockReleasedBeforeCommit {
@@ -33,7 +31,7 @@ impl Way for LockReleasedBeforeCommit {
 
     async fn take(&self, till: &Till, ask: &AskHold, steps: &mut Steps) -> Result<Took, Fault> {
         let client = steps.during(Phase::Wait, till.client()).await?;
-        if !steps.during(Phase::Wait, locked(till, ask.hold)).await? {
+        if !steps.during(Phase::Wait, till.lock(LOCK, ask.hold, LIVE)).await? {
             return Ok(Took::GaveUp);
         }
         client.batch_execute("BEGIN").await?;
@@ -55,14 +53,4 @@ impl Way for LockReleasedBeforeCommit {
         steps.during(Phase::Commit, client.batch_execute("COMMIT")).await?;
         Ok(Took::Held { expires_at })
     }
-}
-
-async fn locked(till: &Till, owner: u32) -> Result<bool, Fault> {
-    for _ in 0..TRIES {
-        if till.lock(LOCK, owner, LIVE).await? {
-            return Ok(true);
-        }
-        sleep(Duration::from_millis(1)).await;
-    }
-    Ok(false)
 }

@@ -5,6 +5,7 @@ use std::{str::FromStr, time::Duration};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use holdfast_checker::history::{Claim, Ending, KeptBooking, KeptHold, KeptState};
 use redis::aio::MultiplexedConnection;
+use tokio::time::sleep;
 use tokio_postgres::{Config, NoTls};
 
 use super::Fault;
@@ -12,6 +13,9 @@ use crate::{shop::AskAbout, shop::AskHold, watch::Watch};
 
 /// Connections of a shop; more buyers than that wait their turn.
 const CONNECTIONS: usize = 64;
+
+const LOCK_TRIES: u32 = 500;
+const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 const TABLES: &str = "
     CREATE TABLE seats (seat int PRIMARY KEY, left_over int NOT NULL);
@@ -150,8 +154,19 @@ impl Till {
         Ok(client.execute(&statement, &[&(ask.hold as i32)]).await? > 0)
     }
 
-    /// `SET key owner NX PX`: whether the lock is ours now.
+    /// Tries for the lock again and again, for a second or so; whether it is ours now.
     pub(crate) async fn lock(&self, key: &str, owner: u32, live: Duration) -> Result<bool, Fault> {
+        for _ in 0..LOCK_TRIES {
+            if self.try_lock(key, owner, live).await? {
+                return Ok(true);
+            }
+            sleep(BETWEEN_TRIES).await;
+        }
+        Ok(false)
+    }
+
+    /// `SET key owner NX PX`.
+    async fn try_lock(&self, key: &str, owner: u32, live: Duration) -> Result<bool, Fault> {
         let mut redis = self.redis();
         let mut set = redis::cmd("SET");
         set.arg(self.key(key)).arg(owner).arg("NX").arg("PX").arg(live.as_millis() as u64);
