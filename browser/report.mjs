@@ -12,8 +12,8 @@ import { sampleReport } from "./support/report.mjs";
 const house = openHouse();
 
 /** The report as a file of its own, opened from disk, with everything it asked for. */
-async function fromDisk({ visitor, shop }, wishes, look) {
-  const { url } = await shop.api.post("/lab/reports", sampleReport());
+async function fromDisk({ visitor, shop }, wishes, look, report = sampleReport()) {
+  const { url } = await shop.api.post("/lab/reports", report);
   const folder = await mkdtemp(join(tmpdir(), "report-"));
   const file = join(folder, "report.html");
   await writeFile(file, await (await fetch(shop.url + url)).text());
@@ -68,6 +68,18 @@ house.test("a race is stepped by keyboard, from its start to its end", (given) =
     await page.keyboard.press(" ");
     await page.getByRole("button", { name: "Play" }).waitFor();
   }));
+
+house.test("one crowd is drawn as bars, on a phone, too", (given) => {
+  const report = sampleReport();
+  report.contention = report.contention.filter((point) => point.buyers === 50);
+  return fromDisk(given, { phone: true }, async (page) => {
+    const chart = page.locator("#contention");
+    assert.equal(await chart.locator("rect.bar").count(), 5);
+    assert.equal(await chart.locator("svg text.name").first().textContent(), "writer", "the fastest on top");
+    assert.match(await chart.locator(".lead").textContent(), /while 50 buyers want the same thing/);
+    await assertAccessible(page);
+  }, report);
+});
 
 house.test("the scoreboard sorts, and luck is not called safety", (given) =>
   fromDisk(given, {}, async (page) => {

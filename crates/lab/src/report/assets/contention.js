@@ -1,4 +1,4 @@
-// Goodput against contention: a line a strategy. Buyers on a logarithmic axis, because the question is what ten times
+// Goodput against contention: a line a strategy, or a bar where there was one crowd only. Buyers on a logarithmic axis, because the question is what ten times
 // as many do. Lines differ by colour, dashes and marks; pressing a name brings its line to the front.
 
 const COLOURS = 8;
@@ -26,6 +26,32 @@ function drawContention(section, points) {
   section.append(el('div', { class: 'card' }, place, legend, tableOf('As a table', 'Goodput a second by number of buyers',
     ['Strategy', ...buyersOf(points).map((count) => plural(count, 'buyer'))], () => contentionRows(lines, buyersOf(points)))));
   whenSized(place, (width) => { place.replaceChildren(contentionChart(lines, points, width)); refresh(); });
+}
+
+/** With one number of buyers there is no line to draw: a bar a strategy, the fastest on top. */
+function drawOneCrowd(section, points) {
+  const crowd = plural(points[0].buyers, 'buyer');
+  section.querySelector('.lead').textContent =
+    `Bookings a second while ${crowd} want the same thing. Higher is better; with several numbers in --buyers this shows what more of them do.`;
+  const fastest = [...points].sort((one, other) => other.goodput_per_s - one.goodput_per_s);
+  const place = el('div', { class: 'chart' });
+  section.append(el('div', { class: 'card' }, place, tableOf('As a table', `Goodput a second with ${crowd}`,
+    ['Strategy', crowd], () => fastest.map((point) => [point.strategy, figure(point.goodput_per_s)]))));
+  whenSized(place, (width) => place.replaceChildren(crowdBars(fastest, crowd, width)));
+}
+
+function crowdBars(fastest, crowd, width) {
+  const [row, names, figures] = [24, width > 520 ? 110 : 88, 48];
+  const most = Math.max(1e-9, ...fastest.map((point) => point.goodput_per_s));
+  const long = (value) => (Math.max(0, width - names - figures) * value) / most;
+  const picture = svg('svg', { width, height: fastest.length * row, role: 'img', 'aria-label':
+    `Goodput a second of ${fastest.length} strategies with ${crowd}; ${fastest[0].strategy} has the most. The table below has the figures.` });
+  picture.append(...fastest.flatMap(({ strategy, goodput_per_s: goodput }, at) => [
+    svg('text', { class: 'name', x: names - 8, y: at * row + 16, 'text-anchor': 'end' }, strategy),
+    svg('rect', { class: 'bar', x: names, y: at * row + 5, width: Math.max(1, long(goodput)), height: row - 10, rx: 2 }),
+    svg('text', { class: 'tick', x: names + long(goodput) + 6, y: at * row + 16 }, short.format(goodput)),
+  ]));
+  return picture;
 }
 
 function buyersOf(points) {

@@ -115,8 +115,7 @@ section('scoreboard', report.runs, (place, runs) => {
   const like = runs.find((run) => shown && run.scenario === shown.scenario && run.buyers === shown.buyers && run.load === 'closed');
   new Scoreboard(place, runs, like && groupOf(like));
 });
-// With one number of buyers there is nothing to compare; the scoreboard has those figures.
-section('contention', buyersOf(report.contention).length > 1 ? report.contention : [], drawContention);
+section('contention', report.contention, buyersOf(report.contention).length > 1 ? drawContention : drawOneCrowd);
 section('faults', report.faults, drawFaults);
 section('broken', report.runs.filter((run) => run.kind !== 'strategy'), broken);
 section('skipped', report.skipped, skipped);
