@@ -248,7 +248,7 @@ impl History {
     fn check(&self) -> Result<(), Malformed> {
         let known = |claims: &[Claim]| claims.iter().all(|claim| (claim.unit as usize) < self.units.len());
         // Numbers are used as indices: one far beyond the history's length would ask for memory, not for truth.
-        let most = u32::try_from(self.operations.len().saturating_mul(4) + 1024).unwrap_or(u32::MAX);
+        let most = u32::try_from(self.operations.len().saturating_mul(16) + 1024).unwrap_or(u32::MAX);
         for (at, operation) in self.operations.iter().enumerate() {
             let fault = |what| Err(Malformed::Operation { at, what });
             if operation.end < operation.start {

@@ -16,6 +16,7 @@ pub enum Exit {
     Unreachable = 3,
     Refused = 4,
     Broken = 5,
+    Undecided = 6,
     Interrupted = 130,
 }
 
@@ -27,6 +28,7 @@ pub const EXIT_CODES: &str = "Exit codes:
     3  out of reach: no server answers, or the data folder is missing or in use
     4  the server refused: no key, wrong role, or the thing exists already
     5  something broke that should not have; the message says what
+    6  the check ran and could not tell: a history that shows neither right nor wrong
   130  interrupted
 
 Settings come from flags, then HOLDFAST_* variables, then a TOML file (--config).";
@@ -66,6 +68,10 @@ impl Failure {
 
     pub fn broken(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(Exit::Broken, what, next)
+    }
+
+    pub fn interrupted(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::Interrupted, what, next)
     }
 
     #[must_use]

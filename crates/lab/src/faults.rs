@@ -4,10 +4,11 @@
 //! buyers ─► two nodes ─► proxies ─► PostgreSQL      a long sale; the fault comes after a third of it
 //!               └──────► Redis
 //! ```
-//! Each fault runs with the strategies it concerns. What a buyer was told, and what the store holds in the end, is judged
+//! The nodes are in this process, except where a node is what is killed: then they are servers of their own, asked over
+//! HTTP, on a folder or a database. Each fault runs with the strategies it concerns. What a buyer was told, and what the store holds in the end, is judged
 //! as in any other run; how much was sold meanwhile is counted in bins of time, from the same history.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use holdfast_checker::{Call, Evidence, History, Outcome, history::Reason};
 use holdfast_engine::{
@@ -15,13 +16,15 @@ use holdfast_engine::{
     strategy::Strategy,
 };
 use holdfast_rigs::{FaultProxy, Loss, Mode, Postgres, Redis};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     crowd::{self, Recorded},
     house::{House, Site, Stall},
     report::model::Bin,
     schedule::Schedule,
+    scratch::Folder,
+    served::{Recipe, Served},
     servers::Servers,
     shop::ShopError,
 };
@@ -37,16 +40,30 @@ pub(crate) enum Fault {
     ReplyLost,
     /// PostgreSQL is killed under load and comes back.
     PostgresKilled,
+    /// A Holdfast server is killed under load and started again on the same books.
+    ServerKilled,
 }
 
 /// How long a lock lives here: as short as a gate allows, so that it runs out under somebody.
 const LOCK_LIVE: Duration = Duration::from_millis(250);
 const BUYERS: u32 = 12;
+/// How long the sale goes on, and how long after its beginning the fault comes.
+const LASTS: Duration = Duration::from_millis(2200);
+const COMES_AFTER: Duration = Duration::from_millis(700);
+/// When nobody is let in again, should the machine be slow.
+const CLOSES_AFTER: Duration = Duration::from_secs(5);
+/// How long a row takes at most, with the starting and ending of servers.
+pub(crate) const TAKES: Duration = Duration::from_secs(8);
 const BIN_MS: i64 = 100;
 
 impl Fault {
-    pub(crate) const ALL: &[Self] =
-        &[Self::LockHolderPaused, Self::RedisFlushed, Self::ReplyLost, Self::PostgresKilled];
+    pub(crate) const ALL: &[Self] = &[
+        Self::LockHolderPaused,
+        Self::RedisFlushed,
+        Self::ReplyLost,
+        Self::PostgresKilled,
+        Self::ServerKilled,
+    ];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -54,6 +71,7 @@ impl Fault {
             Self::RedisFlushed => "fault_redis_flushed",
             Self::ReplyLost => "fault_reply_lost",
             Self::PostgresKilled => "fault_postgres_killed",
+            Self::ServerKilled => "fault_server_killed",
         }
     }
 
@@ -66,17 +84,28 @@ impl Fault {
             }
             Self::ReplyLost => &[Strategy::Batched, Strategy::Atomic, Strategy::Lua],
             Self::PostgresKilled => &[Strategy::Batched, Strategy::Cas],
+            Self::ServerKilled => &[Strategy::Writer, Strategy::Batched, Strategy::Lock, Strategy::Lua],
         }
     }
 
-    /// How long after the doors open it begins, and how long it lasts.
-    const fn span(self) -> (Duration, Duration) {
-        let lasts = match self {
+    /// Whether PostgreSQL or Redis is what breaks: then they must be ours.
+    pub(crate) const fn breaks_servers(self) -> bool {
+        !matches!(self, Self::ServerKilled)
+    }
+
+    /// How long what has no end of its own lasts.
+    const fn lasts(self) -> Duration {
+        match self {
             Self::LockHolderPaused => Duration::from_millis(700),
-            Self::RedisFlushed => Duration::ZERO,
-            Self::ReplyLost | Self::PostgresKilled => Duration::from_millis(300),
-        };
-        (Duration::from_millis(700), lasts)
+            Self::ReplyLost => Duration::from_millis(300),
+            Self::RedisFlushed | Self::PostgresKilled | Self::ServerKilled => Duration::ZERO,
+        }
+    }
+
+    /// Whoever is to be killed in the middle of something must have something to do at every moment.
+    pub(crate) fn schedule(self, seed: u64) -> Schedule {
+        let pause_ms = if self == Self::ServerKilled { 8 } else { 20 };
+        Schedule::long_sale(BUYERS, seed, LASTS, pause_ms)
     }
 
     pub(crate) const fn evidence(self) -> Evidence {
@@ -93,16 +122,23 @@ pub(crate) struct Suffered {
     pub bins: Vec<Bin>,
 }
 
-pub(crate) fn schedule(seed: u64) -> Schedule {
-    Schedule::long_sale(BUYERS, seed, Duration::from_millis(2200))
-}
-
+/// Lets everybody shop in the middle of the fault. `program` is whose `serve` is killed.
 pub(crate) async fn suffer(
     fault: Fault,
     strategy: Strategy,
     seed: u64,
-    servers: &Servers,
+    servers: &mut Servers,
+    program: Option<&Path>,
 ) -> Result<Suffered, ShopError> {
+    match (fault, program) {
+        (Fault::ServerKilled, Some(program)) => killed(strategy, seed, servers, program).await,
+        (Fault::ServerKilled, None) => Err(ShopError("there is no program to start and kill".to_owned())),
+        _ => hurt(fault, strategy, seed, servers).await,
+    }
+}
+
+/// A fault of the servers that the nodes stand on.
+async fn hurt(fault: Fault, strategy: Strategy, seed: u64, servers: &Servers) -> Result<Suffered, ShopError> {
     let postgres = tokio::task::spawn_blocking(Postgres::start).await.map_err(ShopError::of)?;
     let postgres = postgres.map_err(ShopError::of)?;
     let proxy = FaultProxy::start(postgres.address()).await.map_err(ShopError::of)?;
@@ -116,20 +152,64 @@ pub(crate) async fn suffer(
         ..Site::default()
     };
     let house = Arc::new(House::open(strategy, &site).await?);
-    let schedule = schedule(seed);
+    let schedule = fault.schedule(seed);
     let stall = Stall::open(&house, schedule.goods, schedule.hold_ttl_s).await?;
     let redis = servers.redis.as_ref().map(|redis| Arc::clone(&redis.rigs)).unwrap_or_default();
-    let (after, lasts) = fault.span();
-    let strike = async {
-        sleep(after).await;
-        inflict(fault, postgres, &proxy, redis, lasts).await
-    };
-    let (recorded, postgres) = crowd::serve_with(Arc::new(stall), &schedule, strike).await?;
+    let strike = timed(inflict(fault, postgres, &proxy, redis));
+    let (recorded, (postgres, lasted)) =
+        crowd::serve_with(Arc::new(stall), &schedule, CLOSES_AFTER, strike).await?;
     drop(house);
     let _ = tokio::task::spawn_blocking(move || drop(postgres)).await;
-    let bins = bins(&recorded.history);
-    let from_ms = after.as_millis() as u64;
-    Ok(Suffered { recorded, from_ms, to_ms: from_ms + lasts.as_millis() as u64, bins })
+    Ok(Suffered::of(recorded, lasted))
+}
+
+/// A node is killed and started again, on the embedded ledger the only one, on PostgreSQL one of two.
+async fn killed(
+    strategy: Strategy,
+    seed: u64,
+    servers: &mut Servers,
+    program: &Path,
+) -> Result<Suffered, ShopError> {
+    let folder = Folder::make().map_err(ShopError::of)?;
+    let mut books = Vec::new();
+    let nodes = match strategy.claiming() {
+        None => {
+            books.push(("--data", folder.path().join("books").into()));
+            1
+        }
+        Some(_) => {
+            let urls = servers.books().await?;
+            books.push(("--ledger", urls[0].clone().into()));
+            books.extend(servers.gate(strategy).map(|gate| ("--gate", gate.into())));
+            urls.len()
+        }
+    };
+    let schedule = Fault::ServerKilled.schedule(seed);
+    let recipe = Recipe::new(program, folder.path(), strategy, &books);
+    let shop = Served::open(recipe, nodes, servers.mark, &schedule).await?;
+    let strike = timed(shop.kill_and_start_again());
+    let (recorded, (back, lasted)) =
+        crowd::serve_with(Arc::clone(&shop) as _, &schedule, CLOSES_AFTER, strike).await?;
+    back?;
+    let _ = tokio::task::spawn_blocking(move || drop(shop)).await;
+    Ok(Suffered::of(recorded, lasted))
+}
+
+/// Strikes when its time has come, and says how long it took.
+async fn timed<T>(strike: impl Future<Output = T>) -> (T, Duration) {
+    sleep(COMES_AFTER).await;
+    let began = Instant::now();
+    (strike.await, began.elapsed())
+}
+
+impl Suffered {
+    fn of(recorded: Recorded, lasted: Duration) -> Self {
+        let bins = bins(&recorded.history);
+        let from_ms = COMES_AFTER.as_millis() as u64;
+        // That a sale ends by the clock is the plan here, and no shortcoming.
+        let recorded = Recorded { cut: false, ..recorded };
+        Self { recorded, from_ms, to_ms: from_ms + lasted.as_millis() as u64, bins }
+    }
 }
 
 /// Locks run out soon and are not renewed: the point is what happens then.
@@ -143,17 +223,18 @@ async fn inflict(
     mut postgres: Postgres,
     proxy: &FaultProxy,
     redis: Arc<Vec<Redis>>,
-    lasts: Duration,
 ) -> Postgres {
     match fault {
+        // Not a fault of these servers.
+        Fault::ServerKilled => {}
         Fault::LockHolderPaused => {
             proxy.set(Mode::Stall);
-            sleep(lasts).await;
+            sleep(fault.lasts()).await;
             proxy.set(Mode::Pass);
         }
         Fault::ReplyLost => {
             proxy.set(Mode::LoseReplies { to: b"COMMIT".to_vec(), then: Loss::Cut, times: 5 });
-            sleep(lasts).await;
+            sleep(fault.lasts()).await;
             proxy.set(Mode::Pass);
         }
         Fault::RedisFlushed => {
@@ -189,4 +270,15 @@ fn bins(history: &History) -> Vec<Bin> {
         }
     }
     bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_can_be_opened_with_these_locks() {
+        assert_eq!(gate_settings().faults(), Vec::<String>::new());
+        assert!(Fault::LockHolderPaused.lasts() > 2 * LOCK_LIVE, "the lock runs out under its holder");
+    }
 }

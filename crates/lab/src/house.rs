@@ -27,7 +27,6 @@ use holdfast_engine::{
         embedded::{self, EmbeddedLedger, Storage},
         postgres::{self, PostgresLedger},
     },
-    mint,
     pipeline::{Limits, Pipeline, SubmitError},
     strategy::{GateNeed, Strategy},
 };
@@ -35,6 +34,7 @@ use holdfast_engine::{
 use crate::{
     report::model::Phase,
     schedule::Goods,
+    scratch::Mark,
     shop::{AskAbout, AskHold, Shop, ShopError, Steps, Told},
     told,
     watch::Watch,
@@ -44,6 +44,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct House {
     nodes: Vec<Pipeline>,
+    mark: Mark,
 }
 
 /// Where a strategy's books and gate are.
@@ -57,6 +58,7 @@ pub(crate) struct Site {
     pub gate: Option<String>,
     /// Bounds of the gate other than the usual.
     pub gate_settings: redis::Settings,
+    pub mark: Mark,
 }
 
 impl House {
@@ -68,7 +70,7 @@ impl House {
                 futures::future::try_join_all(opening).await?
             }
         };
-        Ok(Self { nodes })
+        Ok(Self { nodes, mark: site.mark })
     }
 
     fn node(&self, buyer: u32) -> &Pipeline {
@@ -111,7 +113,7 @@ pub(crate) struct Stall {
 
 impl Stall {
     pub(crate) async fn open(house: &Arc<House>, goods: Goods, hold_ttl_s: u32) -> Result<Self, ShopError> {
-        let nonce = mint::random_bits() as u64;
+        let nonce = house.mark.nonce();
         let offer = Arc::new(Offer::new(offer(nonce, goods, hold_ttl_s)).map_err(ShopError::of)?);
         let stall = Self { house: Arc::clone(house), offer, nonce };
         let made = stall.submit(0, Command::CreateOffer { offer: Arc::clone(&stall.offer) }, None).await;
@@ -142,7 +144,7 @@ impl Stall {
         };
         let answer = match reply {
             Ok(Reply::Done(came)) => self.answer(came),
-            Ok(Reply::Replayed(words)) => ask.and_then(|ask| replayed(ask, words)),
+            Ok(Reply::Replayed(words)) => replayed(ask, words),
             _ => None,
         };
         let unit = |at: &holdfast_domain::InTheWay| self.offer.find(&at.unit);
@@ -175,14 +177,10 @@ impl Stall {
         (u128::from(self.nonce) << 64) | (u128::from(hold) + 1)
     }
 
-    fn key(&self, ask: &AskHold) -> Option<IdempotencyKey> {
-        let key = ask.key?;
-        let fingerprint = [ask.holder as u8; 32];
-        Some(IdempotencyKey {
-            scope: format!("lab-{:x}", self.nonce),
-            key: format!("visit-{key}"),
-            fingerprint,
-        })
+    fn key(&self, key: Option<u32>, holder: HolderRef) -> Option<IdempotencyKey> {
+        let fingerprint = [holder as u8; 32];
+        let key = format!("visit-{}", key?);
+        Some(IdempotencyKey { scope: format!("lab-{:x}", self.nonce), key, fingerprint })
     }
 
     /// Many at once: a look at the books that others wait for too costs them nothing.
@@ -251,14 +249,16 @@ impl Shop for Stall {
             holder: holder(ask.holder),
             asks: ask.claims.iter().map(pick).collect(),
         };
-        let reply = steps.during(Phase::Ask, self.submit(ask.buyer, command, self.key(ask))).await;
+        let reply =
+            steps.during(Phase::Ask, self.submit(ask.buyer, command, self.key(ask.key, ask.holder))).await;
         self.told(Some(ask), &reply)
     }
 
     async fn confirm(&self, ask: &AskAbout, steps: &mut Steps) -> Told {
         let bits = self.bits(ask.hold);
         let command = Command::Confirm { booking: BookingId::from_bits(bits), hold: HoldId::from_bits(bits) };
-        let reply = steps.during(Phase::Commit, self.submit(ask.buyer, command, None)).await;
+        let key = self.key(ask.key, ask.holder);
+        let reply = steps.during(Phase::Commit, self.submit(ask.buyer, command, key)).await;
         self.told(None, &reply)
     }
 
@@ -347,23 +347,22 @@ fn render() -> Render {
                 let (hold, id) = (&hold.hold, hold_ref(hold.hold.id.bits()));
                 format!("{id} {} {}", hold.holder.as_str(), hold.expires_at.ms())
             }
+            Came::Confirmed(view) => {
+                format!("{} {}", hold_ref(view.booking.id.bits()), view.booking.holder.as_str())
+            }
             _ => String::new(),
         };
         Words { status: 200, body: body.into() }
     })
 }
 
-fn replayed(ask: &AskHold, words: &Words) -> Option<Answer> {
+/// The answer in these words; `ask` is the hold that was asked for, if one was.
+fn replayed(ask: Option<&AskHold>, words: &Words) -> Option<Answer> {
     let text = std::str::from_utf8(&words.body).ok()?;
     let mut words = text.split(' ');
-    let hold = words.next()?.parse().ok()?;
+    let number = words.next()?.parse().ok()?;
     let holder = words.next()?.strip_prefix("buyer-")?.parse().ok()?;
-    let expires_ms: Micros = words.next()?.parse().ok()?;
-    Some(Answer::Held {
-        hold,
-        holder,
-        claims: ask.claims.clone(),
-        expires_at: expires_ms * 1000,
-        again: false,
-    })
+    let Some(ask) = ask else { return Some(Answer::Confirmed { booking: number, holder }) };
+    let expires_at = words.next()?.parse::<Micros>().ok()? * 1000;
+    Some(Answer::Held { hold: number, holder, claims: ask.claims.clone(), expires_at, again: false })
 }

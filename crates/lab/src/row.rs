@@ -71,6 +71,7 @@ pub(crate) fn run_of(
         cpu_ms_per_booking: cost.cpu_ms.and_then(|sum| figures.per_booking(sum)),
         load: if plan.schedule.rate_per_s.is_some() { Load::Open } else { Load::Closed },
         rate_per_s: plan.schedule.rate_per_s,
+        cut: false,
     }
 }
 

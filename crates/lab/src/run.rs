@@ -12,68 +12,27 @@ use std::{
 
 use holdfast_checker::{History, judge};
 use holdfast_engine::strategy::Strategy;
+use tokio::time::Instant;
 
 use crate::{
     Scenario,
+    budget::Budget,
     crowd::{self, Recorded},
     faults::{self, Fault},
-    figures::Figures,
+    figures::{self, Figures},
     house::{House, Site, Stall},
     lanes::{self, Title},
     meters,
-    mistakes::{self, Counter, Naive, Place, Way},
-    report::model::{self, ContentionPoint, Kind, Report, Skipped, Verdict},
+    mistakes::{Counter, Naive, Place, Way},
+    options::Options,
+    report::model::{self, ContentionPoint, Kind, Report, Run, Skipped, Verdict},
     row::{Cost, Plan, pictured, run_of},
-    schedule::{Schedule, Size},
+    schedule::Schedule,
     scratch::Folder,
     servers::Servers,
     shop::{Shop, ShopError},
     trips,
 };
-
-/// What to run, and where.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// A PostgreSQL to use; without it a private one, where there is one to start.
-    pub ledger: Option<String>,
-    pub gate: Option<String>,
-    /// As [`Options::names`] has them; empty for all.
-    pub strategies: Vec<String>,
-    pub buyers: Vec<u32>,
-    pub seed: u64,
-    pub quick: bool,
-    /// Requests a second of the open loop.
-    pub rate_per_s: f64,
-    /// Where every history is kept as JSON.
-    pub histories: Option<PathBuf>,
-}
-
-impl Options {
-    fn wants(&self, name: &str) -> bool {
-        self.strategies.is_empty() || self.strategies.iter().any(|wanted| wanted == name)
-    }
-
-    /// About two hundred purchases where nobody is in the way, or one for each who comes.
-    fn size(&self, buyers: u32) -> Size {
-        let (purchases, open_for) = if self.quick { (1, 300) } else { (200, 1500) };
-        let visits = (purchases / buyers).clamp(1, 20);
-        Size { visits, rate_per_s: self.rate_per_s, open_for: Duration::from_millis(open_for) }
-    }
-
-    /// At which size what runs once is run.
-    fn middle(&self) -> u32 {
-        let mut buyers = self.buyers.clone();
-        buyers.sort_unstable();
-        buyers.get(buyers.len().saturating_sub(1) / 2).copied().unwrap_or(20).min(50)
-    }
-
-    /// Everything that `strategies` may name.
-    pub fn names() -> Vec<&'static str> {
-        let strategies = Strategy::ALL.iter().map(|strategy| strategy.as_str());
-        let mistakes: Vec<_> = mistakes::every().iter().map(|way| way.name()).collect();
-        ["naive"].into_iter().chain(strategies).chain(mistakes).collect()
-    }
-}
 
 /// Told what goes on, for whoever waits.
 pub trait Progress: Send + Sync {
@@ -89,10 +48,17 @@ pub enum LabError {
     Server(String),
     #[error("{path} cannot be written")]
     File { path: PathBuf, source: std::io::Error },
+    #[error("told to stop")]
+    Stopped,
 }
 
-/// Runs everything that was asked for and can be run here.
-pub async fn run(options: &Options, progress: &dyn Progress) -> Result<Report, LabError> {
+/// Runs everything that was asked for and can be run here, or until `stop` comes. Either way nothing is left behind.
+pub async fn run(
+    options: &Options,
+    progress: &dyn Progress,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, LabError> {
+    let begun = Instant::now();
     let mut servers = Servers::find(options).await.map_err(|fault| LabError::Server(fault.to_string()))?;
     let report = Report {
         seed: options.seed,
@@ -104,13 +70,22 @@ pub async fn run(options: &Options, progress: &dyn Progress) -> Result<Report, L
         },
         ..Report::default()
     };
-    let own_folders = servers.own_folders();
-    let mut lab = Lab { options, progress, report, own_folders };
+    let mut lab = Lab::new(options, progress, report, begun + options.within, &servers);
     progress.begins(lab.steps());
-    let done = lab.everything(&mut servers).await;
+    let done = tokio::select! {
+        done = lab.everything(&mut servers) => done,
+        () = stop => Err(LabError::Stopped),
+    };
     servers.leave().await;
+    // Ending servers blocks, and takes its time.
+    let _ = tokio::task::spawn_blocking(move || drop(servers)).await;
+    lab.report.took_s = figures::rounded(begun.elapsed().as_secs_f64());
     done.map(|()| lab.report)
 }
+
+/// How long a mistake's row takes, and the counting of what a strategy costs.
+const MISTAKE_TAKES: Duration = Duration::from_secs(2);
+const COSTS_TAKE: Duration = Duration::from_secs(5);
 
 struct Lab<'a> {
     options: &'a Options,
@@ -118,22 +93,51 @@ struct Lab<'a> {
     report: Report,
     /// Where the processes of our servers stand, if all of them are ours.
     own_folders: Option<Vec<PathBuf>>,
+    budget: Budget,
 }
 
-impl Lab<'_> {
-    fn steps(&self) -> u64 {
+/// How many of what there will be.
+struct Counts {
+    rows: usize,
+    mistakes: usize,
+    costs: usize,
+    faults: usize,
+}
+
+impl<'a> Lab<'a> {
+    fn new(
+        options: &'a Options,
+        progress: &'a dyn Progress,
+        report: Report,
+        ends: Instant,
+        servers: &Servers,
+    ) -> Self {
+        let own_folders = servers.own_folders();
+        let budget = Budget::until(ends, 0, Duration::ZERO);
+        let mut lab = Self { options, progress, report, own_folders, budget };
+        let Counts { rows, mistakes, costs, faults } = lab.counts();
+        let fixed =
+            MISTAKE_TAKES * mistakes as u32 + COSTS_TAKE * costs as u32 + faults::TAKES * faults as u32;
+        lab.budget = Budget::until(ends, rows as u32, fixed);
+        lab
+    }
+
+    fn counts(&self) -> Counts {
         let strategies =
             Strategy::ALL.iter().filter(|strategy| self.options.wants(strategy.as_str())).count();
         let naive = usize::from(self.options.wants("naive"));
-        let mistakes = mistakes::every().iter().filter(|way| self.options.wants(way.name())).count();
-        let every = (strategies + naive) * Scenario::EVERY.len() * self.options.buyers.len();
-        let costs = if self.options.quick { 0 } else { strategies };
-        (every + strategies * self.once().len() + costs + mistakes + self.faults_wanted().len()) as u64
+        Counts {
+            rows: naive * self.options.every().len()
+                + strategies * (self.options.every().len() + self.options.once().len()),
+            mistakes: self.options.mistakes().len(),
+            costs: if self.options.counts_costs() { strategies } else { 0 },
+            faults: self.options.faults().len(),
+        }
     }
 
-    /// The scenarios of one size. In a hurry, those that wait for holds to expire are left out.
-    fn once(&self) -> &'static [Scenario] {
-        if self.options.quick { &Scenario::ONCE[..2] } else { Scenario::ONCE }
+    fn steps(&self) -> u64 {
+        let Counts { rows, mistakes, costs, faults } = self.counts();
+        (rows + mistakes + costs + faults) as u64
     }
 
     async fn everything(&mut self, servers: &mut Servers) -> Result<(), LabError> {
@@ -148,11 +152,10 @@ impl Lab<'_> {
     }
 
     async fn strategy(&mut self, strategy: Strategy, servers: &mut Servers) -> Result<(), LabError> {
-        let every = Scenario::EVERY
-            .iter()
-            .flat_map(|scenario| self.options.buyers.iter().map(move |buyers| (*scenario, *buyers)));
-        let once = self.once().iter().map(|scenario| (*scenario, self.options.middle()));
-        let runs: Vec<(Scenario, u32)> = every.chain(once).collect();
+        let runs = [self.options.every(), self.options.once()].concat();
+        if runs.is_empty() {
+            return Ok(());
+        }
         let opened = match servers.lack(strategy) {
             Some(why) => Err(ShopError(why)),
             None => open_house(strategy, servers).await,
@@ -160,24 +163,39 @@ impl Lab<'_> {
         let (house, _folder) = match opened {
             Ok(opened) => opened,
             Err(why) => {
-                runs.iter().for_each(|(scenario, _)| self.skip(strategy.as_str(), scenario.as_str(), &why));
+                self.skip_all(strategy, &runs, &why);
                 return Ok(());
             }
         };
         for (scenario, buyers) in runs {
             let plan = self.plan(strategy.as_str(), Kind::Strategy, scenario, buyers);
             let stall = Stall::open(&house, plan.schedule.goods, plan.schedule.hold_ttl_s).await;
-            self.one(plan, stall.map(|stall| Arc::new(stall) as _)).await?;
+            let within = self.budget.row();
+            self.one(plan, stall.map(|stall| Arc::new(stall) as _), within).await?;
         }
         drop(house);
-        if !self.options.quick {
+        if self.options.counts_costs() {
             self.costs(strategy, servers).await;
         }
         Ok(())
     }
 
+    fn skip_all(&mut self, strategy: Strategy, runs: &[(Scenario, u32)], why: &ShopError) {
+        for (scenario, buyers) in runs {
+            // What is not used is there for the others.
+            self.budget.row();
+            self.progress.step(&format!("{strategy} {scenario} {buyers}: not run"));
+            self.skip(strategy.as_str(), scenario.as_str(), why);
+        }
+        if self.options.counts_costs() {
+            self.budget.begin_fixed(COSTS_TAKE);
+            self.progress.step(&format!("{strategy}: not run"));
+        }
+    }
+
     /// Round trips and flushes, counted in runs of their own and put into the rows they belong to.
     async fn costs(&mut self, strategy: Strategy, servers: &mut Servers) {
+        self.budget.begin_fixed(COSTS_TAKE);
         self.progress.step(&format!("{strategy}: what a booking costs"));
         let counted = trips::count(strategy, Scenario::EVERY, self.options.seed, servers).await;
         let Ok(costs) = counted else { return };
@@ -192,16 +210,20 @@ impl Lab<'_> {
     }
 
     /// What breaks in the middle of a sale. Servers that belong to somebody else are not broken.
-    async fn faults(&mut self, servers: &Servers) -> Result<(), LabError> {
-        for (fault, strategy) in self.faults_wanted() {
+    async fn faults(&mut self, servers: &mut Servers) -> Result<(), LabError> {
+        let (seed, program) = (self.options.seed, self.options.program.as_deref());
+        for (fault, strategy) in self.options.faults() {
+            self.budget.begin_fixed(faults::TAKES);
             self.progress.step(&format!("{strategy} {}", fault.as_str()));
-            let lacks = match self.own_folders {
-                None => Some("only private servers are broken on purpose".to_owned()),
-                Some(_) => servers.lack(strategy),
+            let lacks = match &self.own_folders {
+                None if fault.breaks_servers() => {
+                    Some("only private servers are broken on purpose".to_owned())
+                }
+                _ => servers.lack(strategy),
             };
             let suffered = match lacks {
                 Some(why) => Err(ShopError(why)),
-                None => faults::suffer(fault, strategy, self.options.seed, servers).await,
+                None => faults::suffer(fault, strategy, seed, servers, program).await,
             };
             match suffered {
                 Ok(suffered) => self.suffered(fault, strategy, suffered)?,
@@ -211,21 +233,13 @@ impl Lab<'_> {
         Ok(())
     }
 
-    /// In a hurry, none: each takes seconds.
-    fn faults_wanted(&self) -> Vec<(Fault, Strategy)> {
-        let of = |fault: Fault| fault.strategies().iter().map(move |strategy| (fault, *strategy));
-        let all = Fault::ALL.iter().copied().flat_map(of);
-        let wanted = |(_, strategy): &(Fault, Strategy)| self.options.wants(strategy.as_str());
-        all.filter(|pair| !self.options.quick && wanted(pair)).collect()
-    }
-
     fn suffered(
         &mut self,
         fault: Fault,
         strategy: Strategy,
         suffered: faults::Suffered,
     ) -> Result<(), LabError> {
-        let schedule = faults::schedule(self.options.seed);
+        let schedule = fault.schedule(self.options.seed);
         let plan = Plan {
             name: strategy.as_str().to_owned(),
             kind: Kind::Strategy,
@@ -254,24 +268,27 @@ impl Lab<'_> {
 
     /// Naive, in the same scenarios as everybody.
     async fn naive(&mut self, servers: &mut Servers) -> Result<(), LabError> {
-        if !self.options.wants("naive") {
+        let runs = self.options.every();
+        if !self.options.wants("naive") || runs.is_empty() {
             return Ok(());
         }
         let database = servers.books().await;
-        for scenario in Scenario::EVERY {
-            for buyers in &self.options.buyers {
-                let plan = self.plan("naive", Kind::Naive, *scenario, *buyers);
-                let counter = self.counter(Arc::new(Naive), &plan, &database, servers).await;
-                self.one(plan, counter).await?;
-            }
+        for (scenario, buyers) in runs {
+            let plan = self.plan("naive", Kind::Naive, scenario, buyers);
+            let counter = self.counter(Arc::new(Naive), &plan, &database, servers).await;
+            let within = self.budget.row();
+            self.one(plan, counter, within).await?;
         }
         Ok(())
     }
 
     async fn mistakes(&mut self, servers: &mut Servers) -> Result<(), LabError> {
+        let wanted = self.options.mistakes();
+        if wanted.is_empty() {
+            return Ok(());
+        }
         let database = servers.books().await;
-        let wanted = mistakes::every().into_iter().filter(|way| self.options.wants(way.name()));
-        for way in wanted.collect::<Vec<_>>() {
+        for way in wanted {
             let way: Arc<dyn Way> = way.into();
             let buyers = self.options.middle();
             let kind = if way.name().starts_with("naive") { Kind::Naive } else { Kind::Mistake };
@@ -284,7 +301,8 @@ impl Lab<'_> {
                 schedule: way.schedule(buyers, self.options.seed),
             };
             let counter = self.counter(way, &plan, &database, servers).await;
-            self.one(plan, counter).await?;
+            self.budget.begin_fixed(MISTAKE_TAKES);
+            self.one(plan, counter, crowd::NO_HURRY).await?;
         }
         Ok(())
     }
@@ -305,17 +323,27 @@ impl Lab<'_> {
                 None => return Err(ShopError("this mistake needs a plain Redis".to_owned())),
             },
         };
-        let nonce = holdfast_engine::mint::random_bits() as u64;
-        let place = Place { url, redis, name: format!("lab_{nonce:016x}") };
+        let place = Place { url, redis, name: format!("lab_{:016x}", servers.mark.nonce()) };
         Ok(Arc::new(Counter::open(way, &place, &plan.schedule).await?))
     }
 
     /// One run: everybody in, everything judged, one row in the report.
-    async fn one(&mut self, plan: Plan, shop: Result<Arc<dyn Shop>, ShopError>) -> Result<(), LabError> {
-        self.progress.step(&format!("{} {} {}", plan.name, plan.scenario, plan.buyers));
+    async fn one(
+        &mut self,
+        plan: Plan,
+        shop: Result<Arc<dyn Shop>, ShopError>,
+        within: Duration,
+    ) -> Result<(), LabError> {
+        let bound = match within {
+            crowd::NO_HURRY => String::new(),
+            within => format!(" (at most {:.1} s)", within.as_secs_f64()),
+        };
+        self.progress.step(&format!("{} {} {}{bound}", plan.name, plan.scenario, plan.buyers));
         let before = self.cpu_time();
         let served = match shop {
-            Ok(shop) => crowd::serve(Arc::clone(&shop), &plan.schedule).await.map(|came| (shop, came)),
+            Ok(shop) => {
+                crowd::serve(Arc::clone(&shop), &plan.schedule, within).await.map(|came| (shop, came))
+            }
             Err(why) => Err(why),
         };
         match served {
@@ -357,7 +385,7 @@ impl Lab<'_> {
                 goodput_per_s: figures.goodput_per_s,
             });
         }
-        let row = run_of(plan, cost, history, &verdict, &figures);
+        let row = Run { cut: recorded.cut, ..run_of(plan, cost, history, &verdict, &figures) };
         let said = row.verdict;
         self.report.runs.push(row);
         Ok(said)
@@ -386,7 +414,7 @@ async fn open_house(
     strategy: Strategy,
     servers: &mut Servers,
 ) -> Result<(Arc<House>, Option<Folder>), ShopError> {
-    let mut site = Site { gate: servers.gate(strategy), ..Site::default() };
+    let mut site = Site { gate: servers.gate(strategy), mark: servers.mark, ..Site::default() };
     let mut folder = None;
     match strategy.claiming() {
         Some(_) => site.postgres = servers.books().await?,
@@ -396,4 +424,63 @@ async fn open_house(
         }
     }
     Ok((Arc::new(House::open(strategy, &site).await?), folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Mark;
+
+    struct Steps(parking_lot::Mutex<(u64, u64)>);
+
+    impl Progress for Steps {
+        fn begins(&self, steps: u64) {
+            self.0.lock().0 = steps;
+        }
+
+        fn step(&self, _what: &str) {
+            self.0.lock().1 += 1;
+        }
+    }
+
+    /// What needs no server runs; every other row says what is missing, and the progress comes to its end.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn without_any_server_the_embedded_ledger_runs_and_the_rest_says_why() {
+        let options = Options {
+            ledger: None,
+            gate: None,
+            strategies: Vec::new(),
+            scenarios: Vec::new(),
+            buyers: vec![5],
+            seed: 7,
+            quick: true,
+            rate_per_s: 100.0,
+            histories: None,
+            program: None,
+            within: Duration::from_secs(60),
+        };
+        let mut servers = Servers {
+            postgres: Err("postgres is not installed".to_owned()),
+            redis: Err("redis-server is not installed".to_owned()),
+            mark: Mark::new(),
+        };
+        let progress = Steps(parking_lot::Mutex::default());
+        let ends = Instant::now() + options.within;
+        let mut lab = Lab::new(&options, &progress, Report::default(), ends, &servers);
+        progress.begins(lab.steps());
+        lab.everything(&mut servers).await.unwrap();
+        let Report { runs, skipped, .. } = &lab.report;
+        assert!(runs.iter().all(|run| run.strategy == "writer" && run.verdict == Verdict::Valid), "{runs:?}");
+        assert_eq!(runs.len(), Scenario::EVERY.len() + 2);
+        for name in Options::names().into_iter().filter(|name| *name != "writer") {
+            let why = skipped.iter().filter(|row| row.strategy == name).map(|row| row.why.as_str());
+            let why: Vec<_> = why.collect();
+            assert!(
+                !why.is_empty() && why.iter().all(|why| *why == "postgres is not installed"),
+                "{name}: {why:?}"
+            );
+        }
+        let (expected, made) = *progress.0.lock();
+        assert_eq!(expected, made);
+    }
 }

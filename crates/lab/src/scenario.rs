@@ -11,7 +11,7 @@ pub enum Scenario {
     OneSeat,
     /// A seat for everybody, one after the other: what a strategy costs when nobody is in the way.
     Uncontended,
-    /// One line of stock, and half of those who come leave without.
+    /// One line of stock, and at least half of those who come leave without.
     HotStock,
     /// Two or three seats of a small ring each, named in opposing orders.
     MultiSeat,
@@ -42,10 +42,14 @@ impl Scenario {
         }
     }
 
-    /// What a run must have seen: without it a promise was not put to the test. Of stock it need not be a buyer who came
-    /// too late: a lock or a version that was lost to others is answered with "busy", which is no word about the stock.
+    /// What a run must have seen: without it a promise was not put to the test. Stock, too, must have run out under
+    /// somebody: to be told that there is too much to do is no word about the stock.
     pub(crate) fn evidence(self, buyers: u32) -> Evidence {
-        let contended = matches!(self, Self::OneSeat | Self::MultiSeat | Self::HoldThinkPay) && buyers > 1;
+        let contended = match self {
+            Self::OneSeat | Self::MultiSeat | Self::HoldThinkPay => buyers > 1,
+            Self::HotStock => true,
+            Self::Uncontended | Self::RetryStorm | Self::OpenUncontended => false,
+        };
         Evidence { win: true, conflict: contended, expiry: self == Self::HoldThinkPay }
     }
 }

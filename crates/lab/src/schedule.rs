@@ -39,6 +39,18 @@ pub(crate) enum Then {
     Abandon,
 }
 
+/// When a request is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    Never,
+    /// While nobody knows what came of it, with one key.
+    WhenInDoubt,
+    /// Every sending at once, with one key.
+    AtOnce,
+    /// When the shop has too much to do; each time as a new request.
+    WhenBusy,
+}
+
 /// One purchase, begun and ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Visit {
@@ -46,14 +58,38 @@ pub(crate) struct Visit {
     /// Of a closed loop: how long after the visit before. Of an open one: how long after the beginning.
     pub after: Duration,
     pub claims: Vec<Claim>,
-    /// How often the same request may be sent, with one key; what may be sent once has none.
+    /// When the request is sent again, and how often in all.
+    pub again: Again,
     pub sends: u32,
-    /// All of them at once; otherwise again only while nobody knows what came of it.
-    pub storm: bool,
     /// The number of the first hold that is asked for; each sending has its own.
     pub hold: HoldRef,
     pub thinks: Duration,
     pub then: Then,
+}
+
+impl Visit {
+    /// The key of the request for a hold, where it has one.
+    pub(crate) fn hold_key(&self) -> Option<u32> {
+        matches!(self.again, Again::WhenInDoubt | Again::AtOnce).then_some(2 * self.holder)
+    }
+
+    /// The key of the confirmation: another intention, so another key.
+    pub(crate) fn confirm_key(&self) -> Option<u32> {
+        (self.again == Again::WhenInDoubt).then_some(2 * self.holder + 1)
+    }
+
+    /// How long to wait after a sending before the next: longer each time where the shop seems to be away, and where it is
+    /// only busy not all at the same moment.
+    pub(crate) fn pause_after(&self, sending: u32) -> Duration {
+        match self.again {
+            Again::WhenInDoubt => 25 * MS * (1 << sending.min(5)),
+            Again::WhenBusy => {
+                let spread = u64::from(self.hold + sending).wrapping_mul(0x9e37_79b9) % 100;
+                Duration::from_millis(20 + spread)
+            }
+            Again::Never | Again::AtOnce => Duration::ZERO,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -78,8 +114,12 @@ pub(crate) struct Size {
 }
 
 const TTL_S: u32 = 600;
-/// How often a request without an answer is sent in all.
-const RETRIES: u32 = 4;
+/// How often a request without an answer is sent in all: with its pauses, for three seconds.
+const SENDS_IN_DOUBT: u32 = 8;
+/// How often a busy shop is asked in all.
+const SENDS_WHEN_BUSY: u32 = 6;
+/// As much as the slowest strategy sells in a few seconds: a stock that nobody sells out puts nothing to the test.
+const MOST_STOCK: u32 = 50;
 const MS: Duration = Duration::from_millis(1);
 
 impl Schedule {
@@ -97,19 +137,21 @@ impl Schedule {
     }
 
     /// A sale that goes on for so long, for something to happen in the middle of it: everybody asks for one seat after
-    /// the other, mostly gives it back, and asks again with the same key where there was no answer.
-    pub(crate) fn long_sale(buyers: u32, seed: u64, lasts: Duration) -> Self {
+    /// the other, mostly gives it back, and asks again with the same key where there was no answer. Nobody pauses for
+    /// longer than `pause` milliseconds.
+    pub(crate) fn long_sale(buyers: u32, seed: u64, lasts: Duration, pause: u64) -> Self {
         let mut made = Making { dice: Dice::from_seed(seed), visits: 0, sent: 0 };
-        // On average a visit is twice half a pause, and the answers it waits for.
-        let pause = 20;
+        // On average a visit is twice half a pause, and about as long for the answers it waits for.
         let visits = (lasts.as_millis() as u64 / (2 * pause)) as u32;
-        let seats = buyers * 4;
+        // So many that half of them are left in the end, should every visit win.
+        let seats = (buyers * visits / 8).max(buyers * 4);
         let buyer = |made: &mut Making| {
             let visit = |made: &mut Making| {
                 let unit = made.dice.below(seats.into()) as u32;
                 let then = if made.dice.below(16) == 0 { Then::Confirm } else { Then::Release };
                 let (after, thinks) = (made.up_to_ms(pause), made.up_to_ms(pause));
-                Visit { after, thinks, then, ..made.visit(vec![Claim { unit, qty: 1 }], RETRIES) }
+                let claims = vec![Claim { unit, qty: 1 }];
+                Visit { after, thinks, then, ..made.visit(claims, Again::WhenInDoubt, SENDS_IN_DOUBT) }
             };
             (0..visits).map(|_| visit(made)).collect()
         };
@@ -125,16 +167,16 @@ struct Making {
 }
 
 impl Making {
-    fn visit(&mut self, claims: Vec<Claim>, sends: u32) -> Visit {
+    fn visit(&mut self, claims: Vec<Claim>, again: Again, sends: u32) -> Visit {
         let (holder, hold) = (self.visits, self.sent);
         self.visits += 1;
         self.sent += sends;
         let (after, thinks) = (Duration::ZERO, Duration::ZERO);
-        Visit { holder, after, claims, sends, storm: false, hold, thinks, then: Then::Confirm }
+        Visit { holder, after, claims, again, sends, hold, thinks, then: Then::Confirm }
     }
 
     fn one(&mut self, unit: UnitRef) -> Visit {
-        self.visit(vec![Claim { unit, qty: 1 }], 1)
+        self.visit(vec![Claim { unit, qty: 1 }], Again::Never, 1)
     }
 
     fn up_to_ms(&mut self, bound: u64) -> Duration {
@@ -157,11 +199,13 @@ impl Making {
         closed(Goods::Seats(buyers * visits), TTL_S, all)
     }
 
-    /// Twice as many purchases as there is stock.
+    /// Twice as many purchases as there is stock, or more. Who is told that there is too much to do comes back.
     fn hot_stock(&mut self, buyers: u32) -> Schedule {
-        let buyer = |made: &mut Self| (0..2).map(|_| made.one(0)).collect();
+        let visit =
+            |made: &mut Self| made.visit(vec![Claim { unit: 0, qty: 1 }], Again::WhenBusy, SENDS_WHEN_BUSY);
+        let buyer = |made: &mut Self| (0..2).map(|_| visit(made)).collect();
         let all = (0..buyers).map(|_| buyer(self)).collect();
-        closed(Goods::Stock(buyers), TTL_S, all)
+        closed(Goods::Stock(buyers.min(MOST_STOCK)), TTL_S, all)
     }
 
     /// Neighbours in a ring want each other's seats in the other order. Half give back what they got.
@@ -177,7 +221,7 @@ impl Making {
                     claims.reverse();
                 }
                 let then = if made.dice.below(2) == 0 { Then::Release } else { Then::Confirm };
-                Visit { thinks: made.up_to_ms(2), then, ..made.visit(claims, 1) }
+                Visit { thinks: made.up_to_ms(2), then, ..made.visit(claims, Again::Never, 1) }
             };
             (0..2).map(|_| visit(made)).collect()
         };
@@ -209,7 +253,7 @@ impl Making {
     fn retry_storm(&mut self, buyers: u32) -> Schedule {
         let buyer = |made: &mut Self, at: u32| {
             let after = made.up_to_ms(5);
-            vec![Visit { after, storm: true, ..made.visit(vec![Claim { unit: at, qty: 1 }], 5) }]
+            vec![Visit { after, ..made.visit(vec![Claim { unit: at, qty: 1 }], Again::AtOnce, 5) }]
         };
         let all = (0..buyers).map(|at| buyer(self, at)).collect();
         closed(Goods::Seats(buyers), TTL_S, all)
@@ -261,6 +305,19 @@ mod tests {
             let units = schedule.goods.units().len() as u32;
             assert!(schedule.buyers.iter().flatten().flat_map(|visit| &visit.claims).all(|c| c.unit < units));
         }
+    }
+
+    #[test]
+    fn a_purchase_in_doubt_has_a_key_for_each_intention() {
+        let schedule = Schedule::long_sale(4, 7, Duration::from_millis(200), 20);
+        let visits: Vec<&Visit> = schedule.buyers.iter().flatten().collect();
+        let keys = visits.iter().flat_map(|visit| [visit.hold_key().unwrap(), visit.confirm_key().unwrap()]);
+        let mut keys: Vec<u32> = keys.collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 2 * visits.len());
+        let patience: Duration = (0..visits[0].sends - 1).map(|at| visits[0].pause_after(at)).sum();
+        assert!((2..=4).contains(&patience.as_secs()), "{patience:?}");
     }
 
     #[test]

@@ -66,6 +66,27 @@ fn with_database(url: &str, name: &str) -> String {
     format!("{}/{name}{query}", &address[..host_end])
 }
 
+/// What everything in one run is named after, so that it can be found on somebody else's server and removed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark(u32);
+
+impl Mark {
+    pub(crate) fn new() -> Self {
+        Self(mint::random_bits() as u32)
+    }
+
+    /// For a name that nobody had before; in sixteen digits it begins with the mark.
+    pub(crate) fn nonce(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(mint::random_bits() as u32)
+    }
+}
+
+impl std::fmt::Display for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
 /// A folder, removed with this value.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
@@ -91,6 +112,12 @@ impl Drop for Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_begin_with_the_mark() {
+        let mark = Mark::new();
+        assert!(format!("{:016x}", mark.nonce()).starts_with(&mark.to_string()));
+    }
 
     #[test]
     fn only_the_database_changes() {

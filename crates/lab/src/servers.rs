@@ -6,7 +6,11 @@ use std::{path::PathBuf, sync::Arc};
 use holdfast_engine::strategy::{GateNeed, Strategy};
 use holdfast_rigs::{Postgres, Redis, missing};
 
-use crate::{run::Options, scratch::Databases, shop::ShopError};
+use crate::{
+    options::Options,
+    scratch::{Databases, Mark},
+    shop::ShopError,
+};
 
 /// How many nodes a strategy on PostgreSQL has: what holds on one node only is no strategy.
 const NODES: usize = 2;
@@ -17,6 +21,8 @@ const APART: usize = 3;
 pub(crate) struct Servers {
     pub postgres: Result<PostgresServer, String>,
     pub redis: Result<RedisServers, String>,
+    /// Begins the name of whatever is made there.
+    pub mark: Mark,
 }
 
 #[derive(Debug)]
@@ -47,7 +53,7 @@ impl Servers {
             Some(addresses) => Ok(RedisServers::named(addresses).await?),
             None => RedisServers::private().await,
         };
-        Ok(Self { postgres, redis })
+        Ok(Self { postgres, redis, mark: Mark::new() })
     }
 
     /// Why a strategy cannot run here.
@@ -106,6 +112,11 @@ impl Servers {
         {
             server.databases.drop_all().await;
         }
+        if let Ok(redis) = &self.redis
+            && redis.rigs.is_empty()
+        {
+            redis.forget(self.mark).await;
+        }
     }
 }
 
@@ -163,6 +174,14 @@ impl RedisServers {
         Ok(Self { rigs: Arc::new(rigs), addresses, version })
     }
 
+    /// Removes the keys of this run from servers that can be spoken to directly. Elsewhere, and where this fails, what
+    /// the gates wrote ends by itself, after a day at most.
+    async fn forget(&self, mark: Mark) {
+        for address in self.addresses.iter().filter(|address| !address.contains("sentinel")) {
+            let _ = forget_keys(address, &[&format!("hf:{{lab-{mark}*"), &format!("lab_{mark}*")]).await;
+        }
+    }
+
     /// The server that single-server strategies and the mistakes use, where it can be spoken to directly.
     pub(crate) fn first(&self) -> Option<&str> {
         self.addresses.first().map(String::as_str).filter(|address| !address.contains("sentinel"))
@@ -174,4 +193,24 @@ async fn version(address: &str) -> redis::RedisResult<String> {
     let info: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await?;
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     Ok(version.unwrap_or("unknown").trim().to_owned())
+}
+
+async fn forget_keys(address: &str, patterns: &[&str]) -> redis::RedisResult<()> {
+    let mut connection = redis::Client::open(address)?.get_multiplexed_async_connection().await?;
+    for pattern in patterns {
+        let mut cursor = 0u64;
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(1000);
+            let (next, keys): (u64, Vec<String>) = scan.query_async(&mut connection).await?;
+            if !keys.is_empty() {
+                let _: u64 = redis::cmd("UNLINK").arg(keys).query_async(&mut connection).await?;
+            }
+            if next == 0 {
+                break;
+            }
+            cursor = next;
+        }
+    }
+    Ok(())
 }

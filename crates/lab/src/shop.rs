@@ -23,6 +23,11 @@ pub(crate) trait Shop: Send + Sync + fmt::Debug {
     /// What is in the store when everybody has gone: of each hold that was asked for, and every booking.
     async fn ending(&self, asked: &[HoldRef], watch: &Watch) -> Result<Ending, ShopError>;
 
+    /// Whether holds get their names from the shop, however often they are asked for, and not from the request.
+    fn names_holds(&self) -> bool {
+        false
+    }
+
     /// Who refused a double sale that the shop itself would have made.
     fn saved_by(&self) -> Option<String> {
         None
@@ -77,6 +82,8 @@ pub(crate) struct AskAbout {
     pub buyer: u32,
     pub holder: HolderRef,
     pub hold: HoldRef,
+    /// Of a confirmation that may be sent again.
+    pub key: Option<u32>,
 }
 
 /// What a buyer's request went through, step by step, as far as it can be seen.

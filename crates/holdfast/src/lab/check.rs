@@ -14,7 +14,9 @@ use crate::{
 
 /// Judge a recorded history again: VALID, INVALID with the fewest operations that show why, or UNKNOWN
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Exits with 0 when VALID, with 1 when INVALID or UNKNOWN.")]
+#[command(
+    after_help = "Exits with 0 when VALID, with 1 when INVALID, with 6 when UNKNOWN: it shows neither."
+)]
 pub struct CheckArgs {
     /// A history as `holdfast lab --histories` keeps them
     file: PathBuf,
@@ -41,7 +43,15 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         true => println!("{:#}", as_json(&history, &verdict, took.as_secs_f64())),
         false => show(&history, &verdict, took.as_secs_f64()),
     }
-    Ok(if verdict.is_valid() { Exit::Done } else { Exit::CheckFailed })
+    Ok(exit(&verdict))
+}
+
+fn exit(verdict: &Verdict) -> Exit {
+    match verdict {
+        Verdict::Valid(_) => Exit::Done,
+        Verdict::Invalid(..) => Exit::CheckFailed,
+        Verdict::Unknown(..) => Exit::Undecided,
+    }
 }
 
 fn word(verdict: &Verdict) -> &'static str {

@@ -6,7 +6,7 @@
 mod check;
 mod table;
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 use holdfast_engine::{
@@ -21,10 +21,11 @@ use holdfast_lab::{
     },
 };
 use indicatif::ProgressBar;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::{Exit, Failure},
-    machine, term,
+    machine, stop, term,
 };
 
 /// Run every strategy and the usual mistakes side by side: who breaks, who holds, how fast
@@ -32,8 +33,8 @@ use crate::{
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "PostgreSQL and Redis are started privately where they are installed and not named; what cannot run \
-    says why. Exits with 1 when a strategy that the server runs broke a promise. `naive` and the mistakes are there \
-    to break."
+    says why. On servers that are named, nothing is left behind. Exits with 1 when a strategy that the server runs \
+    broke a promise. `naive` and the mistakes are there to break."
 )]
 pub struct LabArgs {
     #[command(subcommand)]
@@ -47,6 +48,9 @@ pub struct LabArgs {
     /// Only these, mistakes included; all without it
     #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]
     strategies: Vec<String>,
+    /// Only these scenarios, such as one_seat or fault_server_killed; all without it
+    #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]
+    scenarios: Vec<String>,
     /// How many buyers at once, one run each [default: 5,20,50,500; with --quick 20]
     #[arg(long, value_delimiter = ',', value_name = "N,N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     buyers: Vec<u32>,
@@ -59,12 +63,18 @@ pub struct LabArgs {
     /// Within a minute: few requests, nothing that waits for holds to expire, no faults, no costs
     #[arg(long)]
     quick: bool,
+    /// How long all of it may take; rows shrink to keep to it, none is left out [default: 840; with --quick 50]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    within: Option<u64>,
     /// Write everything to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the report with its pictures to this file: one page that opens from disk
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Draw the race that broke beside one that held, to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Keep the history of every run in this folder, to be checked again with `holdfast lab check`
     #[arg(long, value_name = "DIR")]
     histories: Option<PathBuf>,
@@ -87,11 +97,8 @@ impl LabArgs {
     }
 
     fn options(&self) -> Result<Options, Failure> {
-        let names = Options::names();
-        if let Some(unknown) = self.strategies.iter().find(|name| !names.contains(&name.as_str())) {
-            let next = format!("choose from {}", names.join(", "));
-            return Err(Failure::usage(format!("there is no strategy {unknown:?}"), next));
-        }
+        must_exist("strategy", &self.strategies, &Options::names())?;
+        must_exist("scenario", &self.scenarios, &Options::every_scenario())?;
         let buyers = match (self.buyers.is_empty(), self.quick) {
             (false, _) => self.buyers.clone(),
             (true, true) => vec![20],
@@ -101,12 +108,25 @@ impl LabArgs {
             ledger: self.ledger.clone(),
             gate: self.gate.clone(),
             strategies: self.strategies.clone(),
+            scenarios: self.scenarios.clone(),
             buyers,
             seed: self.seed.unwrap_or_else(|| mint::random_bits() as u32 as u64),
             quick: self.quick,
             rate_per_s: self.rate,
             histories: self.histories.clone(),
+            program: std::env::current_exe().ok(),
+            within: Duration::from_secs(self.within.unwrap_or(if self.quick { 50 } else { 840 })),
         })
+    }
+}
+
+fn must_exist(what: &str, given: &[String], names: &[&str]) -> Result<(), Failure> {
+    match given.iter().find(|name| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let next = format!("choose from {}", names.join(", "));
+            Err(Failure::usage(format!("there is no {what} {unknown:?}"), next))
+        }
     }
 }
 
@@ -119,15 +139,26 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         fs::create_dir_all(folder).map_err(|fault| cannot_write(folder, fault))?;
     }
     let report = work(&options)?;
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&report).expect("a report is plain data");
-        fs::write(path, json + "\n").map_err(|fault| cannot_write(path, fault))?;
-    }
-    if let Some(path) = &args.html {
-        fs::write(path, report::html(&report)).map_err(|fault| cannot_write(path, fault))?;
-    }
+    write(args, &report)?;
     table::show(&report);
     Ok(if holds(&report) { Exit::Done } else { Exit::CheckFailed })
+}
+
+fn write(args: &LabArgs, report: &Report) -> Result<(), Failure> {
+    let to = |path: &PathBuf, text: String| fs::write(path, text).map_err(|fault| cannot_write(path, fault));
+    if let Some(path) = &args.json {
+        to(path, serde_json::to_string_pretty(report).expect("a report is plain data") + "\n")?;
+    }
+    if let Some(path) = &args.html {
+        to(path, report::html(report))?;
+    }
+    if let Some(path) = &args.svg {
+        match report::svg(report) {
+            Some(picture) => to(path, picture)?,
+            None => eprintln!("{} is not written: no race of this run broke", path.display()),
+        }
+    }
+    Ok(())
 }
 
 fn work(options: &Options) -> Result<Report, Failure> {
@@ -137,7 +168,11 @@ fn work(options: &Options) -> Result<Report, Failure> {
     })?;
     let started_at = SystemClock::new().now().to_string();
     let bar = Bar(term::progress(1, "opening the lab"));
-    let came = runtime.block_on(holdfast_lab::run(options, &bar));
+    let came = runtime.block_on(async {
+        let stop = CancellationToken::new();
+        tokio::spawn(stop::on_signal(stop.clone()));
+        holdfast_lab::run(options, &bar, stop.cancelled()).await
+    });
     bar.0.finish_and_clear();
     let machine = Machine { cores: machine::cores() as u32, cpu: machine::cpu(), os: machine::kernel() };
     came.map(|report| Report { started_at, machine, ..report }).map_err(cannot_run)
@@ -168,6 +203,10 @@ fn cannot_run(fault: LabError) -> Failure {
             Failure::unreachable(what, "check the address, or leave it out to have a private one")
         }
         LabError::File { path, source } => cannot_write(&path, source),
+        LabError::Stopped => Failure::interrupted(
+            "the lab was stopped before it had seen everything",
+            "run it again; with --quick it takes less than a minute",
+        ),
     }
 }
 

@@ -18,6 +18,7 @@ pub fn show(report: &Report) {
     faults(report, &term);
     how_it_happened(report, &term);
     skipped(report, &term);
+    shrunk(report, &term);
     verdict(report, &term);
 }
 
@@ -49,7 +50,7 @@ fn about(scenario: &str) -> &'static str {
     match scenario {
         "one_seat" => "everybody wants the same seat at the same moment",
         "uncontended" => "a seat for everybody",
-        "hot_stock" => "twice as many purchases as there is stock",
+        "hot_stock" => "at least twice as many purchases as there is stock",
         "multi_seat" => "two or three seats at once, in opposing orders",
         "hold_think_pay" => "some pay in time, some leave, some come too late",
         "retry_storm" => "the same request five times at once, with one key",
@@ -168,15 +169,34 @@ fn skipped(report: &Report, term: &Term) {
     }
 }
 
+/// What time was short for. Such rows saw fewer buyers, and nothing else is wrong with them.
+fn shrunk(report: &Report, term: &Term) {
+    let cut: Vec<String> = report
+        .runs
+        .iter()
+        .filter(|run| run.cut)
+        .map(|run| format!("{} {} {}", run.strategy, run.scenario, run.buyers))
+        .collect();
+    if !cut.is_empty() {
+        println!("  {} {}; more with --within", term.warn("shortened to keep to the time:"), cut.join(", "));
+    }
+}
+
 fn verdict(report: &Report, term: &Term) {
     let strategies = report.runs.iter().filter(|run| run.kind == Kind::Strategy);
-    let broken = strategies.clone().filter(|run| run.verdict == Verdict::Invalid).count();
-    let (ran, meant_to) = (strategies.count(), report.runs.iter().filter(|run| run.kind != Kind::Strategy));
+    let said = |verdict| strategies.clone().filter(|run| run.verdict == verdict).count();
+    let (held, broken, unclear) = (said(Verdict::Valid), said(Verdict::Invalid), said(Verdict::Unknown));
+    let ran = held + broken + unclear;
+    let meant_to = report.runs.iter().filter(|run| run.kind != Kind::Strategy);
     let showed = meant_to.filter(|run| run.verdict == Verdict::Invalid).count();
     match broken {
         _ if ran == 0 => {}
-        0 => println!("  {} in {ran} runs", term.good("✓ every strategy of the server held")),
+        0 => println!("  {} in {held} runs", term.good("✓ every strategy of the server held")),
         _ => println!("  {}", term.bad(format!("✗ {broken} of {ran} runs of the server's strategies broke"))),
     }
-    println!("  {}\n", term.dim(format!("{showed} runs of naive and the mistakes showed their failure")));
+    if unclear > 0 {
+        println!("  {}", term.warn(format!("? {unclear} runs saw too little to prove anything")));
+    }
+    println!("  {}", term.dim(format!("{showed} runs of naive and the mistakes showed their failure")));
+    println!("  {}\n", term.dim(format!("in {:.0} s", report.took_s)));
 }

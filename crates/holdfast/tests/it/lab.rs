@@ -1,10 +1,17 @@
 //! The lab: who breaks and who holds, with figures that anybody can recompute.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    os::unix::fs::symlink,
+    path::Path,
+    process::Command,
+};
 
+use holdfast_rigs::{Postgres, Redis, Reply};
 use serde_json::Value;
 
-use crate::support::run;
+use crate::support::{done, folder, holdfast, run, text};
 
 const EVERY: [&str; 4] = ["one_seat", "uncontended", "hot_stock", "multi_seat"];
 const STRATEGIES: [&str; 14] = [
@@ -35,9 +42,12 @@ fn naive_breaks_and_every_strategy_holds() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (json, html, histories) = (path("lab.json"), path("lab.html"), path("histories"));
+    let svg = path("lab.svg");
     let done = run(&[
         "lab",
         "--quick",
+        "--within",
+        "600",
         "--buyers",
         "50",
         "--seed",
@@ -46,6 +56,8 @@ fn naive_breaks_and_every_strategy_holds() {
         &json,
         "--html",
         &html,
+        "--svg",
+        &svg,
         "--histories",
         &histories,
     ]);
@@ -57,8 +69,112 @@ fn naive_breaks_and_every_strategy_holds() {
         must_be_as_expected(row, &done.out);
     }
     assert!(fs::read_to_string(&html).unwrap().contains("double_sale"));
+    assert!(fs::read_to_string(&svg).unwrap().contains("owners of one seat"));
     recomputed(&json, &histories);
     rechecked(Path::new(&histories));
+}
+
+fn report(json: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()
+}
+
+/// Killed in the middle of a sale and started again on the same books, a server has lost nothing and sold nothing twice,
+/// and what had no answer is settled by its key.
+#[test]
+fn a_server_killed_in_the_middle_loses_nothing() {
+    let folder = folder();
+    let (json, histories) = (folder.path().join("lab.json"), folder.path().join("histories"));
+    let scenario = "fault_server_killed";
+    run(&["lab", "--scenarios", scenario, "--json", text(&json), "--histories", text(&histories)]).expect(0);
+    let report = report(&json);
+    assert!(report["skipped"].as_array().unwrap().is_empty(), "{}", report["skipped"]);
+    for strategy in ["writer", "batched", "lock", "lua"] {
+        let named = |row: &&Value| row["strategy"] == strategy;
+        let row = report["runs"].as_array().unwrap().iter().find(named).unwrap();
+        assert_eq!(row["verdict"], "valid", "{row}");
+        let fault = report["faults"].as_array().unwrap().iter().find(named).unwrap();
+        let sold = |during: &dyn Fn(u64) -> bool| -> u64 {
+            let bins = fault["bins"].as_array().unwrap().iter();
+            bins.filter(|bin| during(number(bin, "at_ms"))).map(|bin| number(bin, "won")).sum()
+        };
+        let (from, to) = (number(fault, "from_ms"), number(fault, "to_ms"));
+        assert!(sold(&|at| at < from) > 0 && sold(&|at| at > to) > 0, "it sold before and after: {fault}");
+    }
+    let in_doubt: u64 = report["runs"].as_array().unwrap().iter().map(|row| number(row, "unknown")).sum();
+    assert!(in_doubt > 0, "nobody was in the middle of anything: {}", report["runs"]);
+    recomputed(text(&json), text(&histories));
+}
+
+/// A path on which everything is found but Redis: what needs it says so, and the rest runs.
+#[test]
+fn without_redis_it_runs_what_it_can() {
+    let folder = folder();
+    let (programs, json) = (folder.path().join("programs"), folder.path().join("lab.json"));
+    fs::create_dir(&programs).unwrap();
+    for place in env::split_paths(&env::var_os("PATH").unwrap()) {
+        for program in fs::read_dir(place).into_iter().flatten().flatten() {
+            if !program.file_name().to_string_lossy().starts_with("redis") {
+                // Whatever comes first on the path counts.
+                let _ = symlink(program.path(), programs.join(program.file_name()));
+            }
+        }
+    }
+    let asked =
+        ["lab", "--quick", "--strategies", "naive,writer,batched,lua,redlock,del_without_owner_check"];
+    let mut command = holdfast(&asked);
+    command.args(["--buyers", "5", "--json", text(&json)]).env("PATH", &programs);
+    done(command.output().unwrap()).expect(0);
+    let report = report(&json);
+    let names = |of: &str| -> BTreeSet<&str> {
+        report[of].as_array().unwrap().iter().map(|row| row["strategy"].as_str().unwrap()).collect()
+    };
+    assert_eq!(names("runs"), BTreeSet::from(["naive", "writer", "batched"]));
+    assert_eq!(names("skipped"), BTreeSet::from(["lua", "redlock", "del_without_owner_check"]));
+    for skipped in report["skipped"].as_array().unwrap() {
+        assert!(skipped["why"].as_str().unwrap().starts_with("redis-server is not installed"), "{skipped}");
+    }
+    let skipped = |scenario: &str| {
+        let rows = report["skipped"].as_array().unwrap().iter();
+        rows.filter(|row| row["strategy"] == "lua" && row["scenario"] == scenario).count()
+    };
+    assert!(EVERY.iter().all(|scenario| skipped(scenario) == 1), "a reason a row: {}", report["skipped"]);
+}
+
+/// On servers of somebody else: nothing is broken on purpose, and nothing is left.
+#[test]
+fn on_servers_that_are_named_it_leaves_nothing() {
+    let redis = Redis::start().unwrap();
+    let folder = folder();
+    let json = folder.path().join("lab.json");
+    assert_eq!(redis.ask(&["SET", "hf:{somebody}:else", "1"]).unwrap(), Reply::Status("OK".to_owned()));
+    let postgres = Postgres::start().unwrap();
+    let databases = || postgres.ask("postgres", "SELECT datname FROM pg_database ORDER BY datname").unwrap();
+    let before = databases();
+    let strategies = "batched,lua,layered,lock,redlock,lock_released_before_commit,decr_without_compensation";
+    let (ledger, gate) = (postgres.url(), redis.url());
+    let mut command = holdfast(&["lab", "--quick", "--strategies", strategies, "--buyers", "5", "--json"]);
+    let scenarios = "one_seat,hot_stock,mistakes,fault_server_killed,fault_redis_flushed";
+    command.arg(&json).args(["--ledger", &ledger, "--gate", &gate, "--scenarios", scenarios]);
+    done(command.output().unwrap()).expect(0);
+    let report = report(&json);
+    let ran = |strategy: &str, scenario: &str| {
+        let rows = report["runs"].as_array().unwrap().iter();
+        rows.filter(|row| row["strategy"] == strategy && row["scenario"] == scenario).count() == 1
+    };
+    assert!(ran("lock", "one_seat") && ran("lua", "hot_stock") && ran("lua", "fault_server_killed"));
+    assert!(!ran("lua", "fault_redis_flushed"), "somebody else's servers are not broken");
+    assert_eq!(databases(), before);
+    let Reply::Array(left) = redis.ask(&["KEYS", "*"]).unwrap() else { panic!("KEYS answers with a list") };
+    for key in left {
+        let Reply::Bulk(key) = key else { panic!("a key is text") };
+        let key = String::from_utf8(key).unwrap();
+        // What remembers a rate or that somebody is there ends within seconds.
+        let ends_soon = match redis.ask(&["PTTL", &key]).unwrap() {
+            Reply::Integer(ms) => (0..=60_000).contains(&ms) || ms == -2,
+            other => panic!("{other:?}"),
+        };
+        assert!(ends_soon || key == "hf:{somebody}:else", "{key} is left");
+    }
 }
 
 fn one_row_each(report: &Value) {
@@ -113,6 +229,32 @@ fn rechecked(histories: &Path) {
 fn what_is_no_strategy_and_what_is_no_history_is_said() {
     let done = run(&["lab", "--strategies", "hope"]).expect(2);
     assert!(done.err.contains("there is no strategy \"hope\""), "{}", done.err);
+    let done = run(&["lab", "--scenarios", "doomsday"]).expect(2);
+    assert!(done.err.contains("there is no scenario \"doomsday\""), "{}", done.err);
     let done = run(&["lab", "check", "/proc/self/status"]).expect(2);
     assert!(done.err.contains("is no history"), "{}", done.err);
+}
+
+/// A script can tell the three verdicts apart; the fourth answer is that there is nothing to judge.
+#[test]
+fn every_verdict_has_an_exit_code() {
+    let folder = folder();
+    let check = |name: &str, operations: &str| {
+        let path = folder.path().join(name);
+        let units = r#"[{"name":"A-1","capacity":1}]"#;
+        fs::write(&path, format!(r#"{{"units":{units},"operations":[{operations}]}}"#)).unwrap();
+        run(&["lab", "check", "--json", text(&path)])
+    };
+    let held = |hold: u32| {
+        let (claims, expires) = (r#"[{"unit":0,"qty":1}]"#, 600_000_000);
+        let call = format!(r#"{{"hold":{{"holder":{hold},"claims":{claims},"hold":{hold}}}}}"#);
+        let answer = format!(r#"{{"hold":{hold},"holder":{hold},"claims":{claims},"expires_at":{expires}}}"#);
+        format!(
+            r#"{{"process":{hold},"start":0,"end":10,"call":{call},"outcome":{{"ok":{{"held":{answer}}}}}}}"#
+        )
+    };
+    assert_eq!(check("valid", &held(1)).expect(0).json()["verdict"], "valid");
+    let twice = format!("{},{}", held(1), held(2));
+    assert_eq!(check("invalid", &twice).expect(1).json()["verdict"], "invalid");
+    assert_eq!(check("nothing", "").expect(6).json()["verdict"], "unknown");
 }

@@ -24,7 +24,8 @@ impl Servers {
         let place = Place { url: &url, redis: Some(&redis), name: format!("{}_{run}", way.name()) };
         let evidence = way.evidence(schedule.buyers.len() as u32);
         let counter = Arc::new(Counter::open(way, &place, schedule).await.expect("a shop"));
-        let recorded = crowd::serve(Arc::clone(&counter) as _, schedule).await.expect("a history");
+        let served = crowd::serve(Arc::clone(&counter) as _, schedule, crowd::NO_HURRY).await;
+        let recorded = served.expect("a history");
         let verdict = judge(&recorded.history, evidence);
         println!("{} {run}: {}", place.name, verdict.tell(&recorded.history));
         (verdict, counter.saved_by())

@@ -15,6 +15,9 @@ pub struct Report {
     pub machine: Machine,
     pub servers: Servers,
     pub quick: bool,
+    /// All of it, from finding the servers to leaving them.
+    #[serde(default)]
+    pub took_s: f64,
     pub runs: Vec<Run>,
     pub races: Vec<Race>,
     pub contention: Vec<ContentionPoint>,
@@ -66,6 +69,9 @@ pub struct Run {
     pub load: Load,
     /// Of an open loop.
     pub rate_per_s: Option<f64>,
+    /// Time ran short, and the doors closed before everybody had come as often as planned.
+    #[serde(default)]
+    pub cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
