@@ -284,10 +284,7 @@ impl Room {
     }
 
     fn call(&mut self, present: &[Place], now: Moment) -> Vec<Place> {
-        let most = self.sellable.map_or(self.plan.max_active, |left| {
-            self.plan.max_active.min(u32::try_from(left).unwrap_or(u32::MAX))
-        });
-        let room = (most as usize).saturating_sub(self.visits.len());
+        let room = self.vacant();
         let allowed =
             self.plan.admit_per_minute.map_or(usize::MAX, |_| (self.allowance / ONE_CALL).max(0) as usize);
         let waiting =
@@ -302,6 +299,20 @@ impl Room {
             self.turned_ms = now.ms().max(self.turned_ms);
         }
         called
+    }
+
+    /// How many more there is room for.
+    fn vacant(&self) -> usize {
+        let most = self.sellable.map_or(self.plan.max_active, |left| {
+            self.plan.max_active.min(u32::try_from(left).unwrap_or(u32::MAX))
+        });
+        (most as usize).saturating_sub(self.visits.len())
+    }
+
+    /// How many of those who wait need not wait for anybody to leave: all for whom there is room, unless a rate slows
+    /// them down. At the opening that is the whole first roomful.
+    pub fn next_at_once(&self) -> u32 {
+        self.plan.admit_per_minute.map_or_else(|| self.vacant() as u32, |_| 0)
     }
 
     fn grow_allowance(&mut self, now: Moment) {

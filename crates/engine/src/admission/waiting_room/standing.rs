@@ -115,7 +115,8 @@ fn eta(room: &Room, ahead: Option<u32>, state: TicketState, now: Moment) -> Opti
         return None;
     }
     let opening_s = until_opening_ms(room, now) as f64 / 1000.0;
-    let minutes = f64::from(ahead? + 1) / room.drain_per_minute();
+    let waits_for = (ahead? + 1).saturating_sub(room.next_at_once());
+    let minutes = f64::from(waits_for) / room.drain_per_minute();
     let seconds = |factor: f64| (opening_s + minutes * 60.0 * factor).ceil() as u32;
     Some((seconds(0.66), seconds(2.0)))
 }

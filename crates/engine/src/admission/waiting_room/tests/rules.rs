@@ -103,6 +103,19 @@ fn before_the_opening_nobody_is_called() {
 }
 
 #[test]
+fn the_first_roomful_is_told_that_it_goes_in_with_the_opening() {
+    let opens = Plan { opens_at_ms: Some(at(60).ms()), ..plan(Method::Fifo, 100) };
+    let eta = |room: &Room, number| Standing::of(room, &Order::ByNumber, number, at(50)).eta_s.unwrap();
+    let room_of_all = room(opens.clone(), 1_000);
+    assert_eq!(eta(&room_of_all, 100), (10, 10), "there is room for them");
+    assert!(eta(&room_of_all, 101).1 > 10, "and for nobody else");
+    let often = Standing::of(&room_of_all, &Order::ByNumber, 100, at(50)).retry_after_ms;
+    assert!(often < 4_000, "so they ask in time to hear that they are called: {often}");
+    let slowly = room(Plan { admit_per_minute: Some(60), ..opens }, 1_000);
+    assert!(eta(&slowly, 100).1 > 100, "unless a rate slows them down");
+}
+
+#[test]
 fn a_change_of_plan_keeps_the_queue_unless_its_order_changes() {
     let mut room = room(plan(Method::Fifo, 1), 5);
     room.turn(&all(5), None, at(1));
