@@ -78,6 +78,11 @@ export class SeatMap extends HTMLElement {
   }
   #picked = new Set();
 
+  /** Whether a click picks, as organisers do, and does not claim. */
+  get #picks() {
+    return this.dataset.picks !== undefined;
+  }
+
   // ── Coming to life ───────────────────────────────────────────────────────────────────────────────────────────────
 
   async #load() {
@@ -99,7 +104,7 @@ export class SeatMap extends HTMLElement {
   #furnish(layout, status) {
     this.model = new SeatModel(layout, document.documentElement.lang || undefined);
     this.model.reset(status);
-    this.parts = furnish(this.model, { limit: Number(this.dataset.limit) || undefined });
+    this.parts = furnish(this.model, { limit: Number(this.dataset.limit) || undefined, picks: this.#picks });
     this.replaceChildren(this.parts.root);
     this.claims = new SeatClaims({
       client: this.#client,
@@ -248,7 +253,7 @@ export class SeatMap extends HTMLElement {
   }
 
   #claimAround(unit, byKeyboard) {
-    if (this.dataset.picks !== undefined) return this.#pick(unit);
+    if (this.#picks) return this.#pick(unit);
     if (!this.model.offer) return;
     const { label, claimable, state } = this.#describe(unit);
     if (state === "yours") return this.#say(`${label}. It is in your list.`);
@@ -345,10 +350,11 @@ export class SeatMap extends HTMLElement {
       camera.glideTo(camera.closeTo(section));
     });
     parts.party.addEventListener("change", () => (this.#party = Number(parts.party.value)));
-    legend(parts, this.model, (category) => {
+    const onCategory = (category) => {
       this.#category = category;
       this.painter.paint();
-    });
+    };
+    legend(parts, this.model, { picks: this.#picks, onCategory });
     onGestures(parts.marks, {
       move: (dx, dy) => camera.look(camera.shifted(dx, dy)),
       zoom: (factor, at) => camera.look(camera.zoomed(factor, at)),

@@ -6,7 +6,8 @@ import { element } from "./seat-grid.js";
 /** As many seats as people take at a time where nobody says otherwise. */
 const USUAL_PARTY = 8;
 
-export function furnish(model, { limit }) {
+/** Buyers take seats, `limit` of them at most; organisers pick any. */
+export function furnish(model, { limit, picks }) {
   const parts = {
     base: element("canvas", { "aria-hidden": "true" }),
     marks: element("canvas", { role: "img", "aria-label": "Map of the seats. The table below has the same seats." }),
@@ -36,21 +37,21 @@ export function furnish(model, { limit }) {
     parts.tip,
   );
   const outcome = element("div", { class: "map-outcome" }, parts.note, parts.yours);
-  parts.root = element("div", { class: "map" }, parts.stage, outcome, controls(parts), table(parts), parts.voice);
+  parts.root = element("div", { class: "map" }, parts.stage, outcome, controls(parts, picks), table(parts, picks), parts.voice);
   return parts;
 }
 
-function controls(parts) {
+function controls(parts, picks) {
   const counted = element("p", { class: "map-free" }, parts.free, " seats free now");
-  const party = field("Seats together", parts.party);
-  return element("div", { class: "map-controls" }, counted, party, parts.categories, parts.legend);
+  const party = picks ? [] : [field("Seats together", parts.party)];
+  return element("div", { class: "map-controls" }, counted, ...party, parts.categories, parts.legend);
 }
 
-function table(parts) {
+function table(parts, picks) {
   const picker = field("Section", parts.sections);
   const scroller = element("div", { class: "map-scroller" }, parts.grid);
   const title = element("h2", { id: "seats-by-row" }, "Seats by row");
-  const help = "Arrow keys move, Home and End jump, Enter takes the seat.";
+  const help = `Arrow keys move, Home and End jump, Enter ${picks ? "picks" : "takes"} the seat.`;
   const about = element("div", {}, parts.sectionFigures, element("p", { class: "quiet small" }, help));
   const head = element("div", { class: "map-table-head" }, picker, about);
   return element("section", { class: "map-table", "aria-labelledby": "seats-by-row" }, title, head, scroller);
@@ -73,13 +74,13 @@ function sectionPicker(model) {
 }
 
 /** Fills in the legend; a category that is chosen stands out, and the others stand back. */
-export function legend(parts, model, onCategory) {
+export function legend(parts, model, { picks, onCategory }) {
   const states = [
     ["available", "Free"],
     ["held", "Held"],
     ["booked", "Booked"],
     ["blocked", "Not for sale"],
-    ["yours", "Yours"],
+    ["yours", picks ? "Picked" : "Yours"],
   ];
   parts.legend.append(...states.map(([state, words]) => element("li", {}, glyph(state), words)));
   const buttons = model.categories.map(({ name, prices }) => {
