@@ -29,8 +29,11 @@ const SESSION_S: u32 = 150;
 /// How long somebody who was called has to come.
 const CALL_MS: i64 = 20_000;
 
-async fn rooms_on(node: &Arc<PostgresLedger>, clock: &Arc<ManualClock>) -> Arc<Rooms> {
-    let opened = Rooms::open(node.clone(), node.clone(), clock.clone(), [4; 32], Settings::default());
+/// A node that tells the others of `front` visitors at a time: fewer than there is room for, so that no node can fill the
+/// room by what it has heard once.
+async fn rooms_on(node: &Arc<PostgresLedger>, clock: &Arc<ManualClock>, front: usize) -> Arc<Rooms> {
+    let settings = Settings { front, ..Settings::default() };
+    let opened = Rooms::open(node.clone(), node.clone(), clock.clone(), [4; 32], settings);
     opened.await.expect("the rooms open")
 }
 
@@ -188,14 +191,15 @@ impl Sale {
         let ledgers = nodes(settings(&house.emptied("rooms"), Claiming::Batched), NODES).await;
         sell(&*ledgers[0], fest(1_000_000, 600)).await;
         let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
+        let visitors = setting("HOLDFAST_TEST_VISITORS", 10_000) as usize;
+        let max_active = visitors / RUSH;
         let mut rooms = Vec::new();
         for ledger in &ledgers {
-            rooms.push(rooms_on(ledger, &clock).await);
+            rooms.push(rooms_on(ledger, &clock, max_active / 4).await);
         }
-        let visitors = setting("HOLDFAST_TEST_VISITORS", 10_000) as usize;
         let plan = Plan {
             method,
-            max_active: (visitors / RUSH) as u32,
+            max_active: max_active as u32,
             admit_per_minute: None,
             session_s: SESSION_S,
             opens_at_ms: Some(clock.now().plus_ms(OPENS_S * 1000).ms()),
@@ -208,7 +212,7 @@ impl Sale {
             }
         }
         let guests = (0..visitors).map(|number| Guest::new(number, clock.now())).collect();
-        Self { clock, ledgers, rooms, guests, max_active: visitors / RUSH, full: Vec::new() }
+        Self { clock, ledgers, rooms, guests, max_active, full: Vec::new() }
     }
 
     /// One second: the guests whose time has come, then a turn at every node.
@@ -242,7 +246,7 @@ impl Sale {
     /// These nodes die, and others take their places.
     async fn replace(&mut self, nodes: impl IntoIterator<Item = usize>) {
         for node in nodes {
-            self.rooms[node] = rooms_on(&self.ledgers[node], &self.clock).await;
+            self.rooms[node] = rooms_on(&self.ledgers[node], &self.clock, self.max_active / 4).await;
         }
     }
 
@@ -269,13 +273,18 @@ impl Sale {
     fn judge_order(&self) {
         let mut called: Vec<_> = self.guests.iter().filter(|guest| guest.faithful).collect();
         called.sort_unstable_by_key(|guest| guest.place);
-        let mut latest = Moment::MIN;
+        let mut latest = (Moment::MIN, None);
         for guest in called {
             let at = guest.called_at.expect("it was called");
             // What one node has heard, the others hear within a turn or two; and one that has just started knows nobody
             // for a few seconds.
-            assert!(at.plus_ms(12_000) >= latest, "place {:?} was called too late", guest.place);
-            latest = latest.max(at);
+            let (last, place) = latest;
+            assert!(
+                at.plus_ms(12_000) >= last,
+                "place {place:?} was called at {last}, {:?} at {at}",
+                guest.place
+            );
+            latest = latest.max((at, guest.place));
         }
     }
 }

@@ -98,13 +98,15 @@ impl Desk {
     async fn serve(&self, shared: &Shared, letters: Vec<Letter>) {
         let now = shared.clock.now();
         let before = self.copy.borrow().clone();
-        let front = self.front(before.as_deref(), shared.settings.front, now);
+        let most = shared.settings.front;
+        let places = self.front(before.as_deref(), most, now);
+        let front = Front { node: &shared.node, places: &places, complete: places.len() < most };
         let sellable = self.sellable(shared, before.as_deref()).await;
         let mut order = before.map(|copy| (copy.room.run, Arc::clone(&copy.order)));
         let mut told = Vec::with_capacity(letters.len());
         let changed = shared
             .store
-            .change(&self.offer, Front { node: &shared.node, places: &front }, &mut |room, present| {
+            .change(&self.offer, front, &mut |room, present| {
                 told.clear();
                 for letter in &letters {
                     told.push(grant(&letter.wish, room, &mut order, shared.settings.tickets, now));

@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use super::room::{Kept, Place, Room};
 use crate::ledger::LedgerError;
 
-/// Changes a room, given the places at the front of every node's queue. May be called again when another was first.
+/// Changes a room, given the places at the front of every node's queue, as far as none of them can be missing. May be called again when another was first.
 pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &[Place]) + Send);
 
 /// Those who wait at this node, the first of them.
@@ -24,6 +24,15 @@ pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &[Place]) + Send);
 pub struct Front<'a> {
     pub node: &'a str,
     pub places: &'a [Place],
+    /// Whether that is all of them.
+    pub complete: bool,
+}
+
+impl Front<'_> {
+    /// Up to which place nobody who waits here is missing.
+    pub fn horizon(&self) -> Place {
+        self.places.last().copied().filter(|_| !self.complete).unwrap_or(Place::MAX)
+    }
 }
 
 #[async_trait]

@@ -106,20 +106,27 @@ async fn change(
     Ok(room)
 }
 
-/// Tells the others who waits here, and hears who waits there: all of them in the order of their places.
+/// Tells the others who waits here, and hears who waits there: all of them in the order of their places, as far as every
+/// node has told. Beyond that somebody may stand whom only another node knows, and who comes first.
+///
+/// Behind its places a node writes one that nobody has, if there are no more of them.
 async fn fronts(session: &Session, offer: &OfferId, front: Front<'_>) -> Result<Vec<Place>, Trouble> {
     let offer = offer.as_str();
-    let own: Vec<u8> = front.places.iter().flat_map(|place| place.to_be_bytes()).collect();
+    let end = front.complete.then_some(Place::MAX);
+    let own: Vec<u8> = front.places.iter().copied().chain(end).flat_map(Place::to_be_bytes).collect();
     session.change(&TELL, &[&offer, &front.node, &own]).await?;
     let others = session.rows(&HEAR, &[&offer, &front.node]).await?;
     if others.is_empty() {
         session.change(&FORGET, &[&offer]).await?;
     }
-    let mut present = front.places.to_vec();
+    let (mut present, mut horizon) = (front.places.to_vec(), front.horizon());
     for row in &others {
         let (places, _) = row.get::<_, &[u8]>(0).as_chunks::<4>();
-        present.extend(places.iter().map(|place| Place::from_be_bytes(*place)));
+        let places = places.iter().map(|place| Place::from_be_bytes(*place));
+        horizon = places.clone().last().map_or(horizon, |last| last.min(horizon));
+        present.extend(places);
     }
+    present.retain(|place| *place <= horizon && *place < Place::MAX);
     present.sort_unstable();
     present.dedup();
     Ok(present)
