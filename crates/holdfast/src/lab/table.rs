@@ -195,7 +195,8 @@ fn verdict(report: &Report, term: &Term) {
         _ => println!("  {}", term.bad(format!("✗ {broken} of {ran} runs of the server's strategies broke"))),
     }
     if unclear > 0 {
-        println!("  {}", term.warn(format!("? {unclear} runs saw too little to prove anything")));
+        let runs = if unclear == 1 { "run" } else { "runs" };
+        println!("  {}", term.warn(format!("? {unclear} {runs} saw too little to prove anything")));
     }
     println!("  {}", term.dim(format!("{showed} runs of naive and the mistakes showed their failure")));
     println!("  {}\n", term.dim(format!("in {:.0} s", report.took_s)));

@@ -5,10 +5,11 @@ use std::{
     env, fs,
     os::unix::fs::symlink,
     path::Path,
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use holdfast_rigs::{Postgres, Redis, Reply};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::{done, folder, holdfast, run, text};
@@ -175,6 +176,24 @@ fn on_servers_that_are_named_it_leaves_nothing() {
         };
         assert!(ends_soon || key == "hf:{somebody}:else", "{key} is left");
     }
+}
+
+/// Told to stop in the middle, it clears away what it made and says so with its exit code.
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let postgres = Postgres::start().unwrap();
+    let made = "SELECT datname FROM pg_database WHERE datname LIKE 'holdfast_scratch_%'";
+    let scratch = || postgres.ask("postgres", made).unwrap();
+    let ledger = postgres.url();
+    let mut command = holdfast(&["lab", "--strategies", "batched", "--scenarios", "hold_think_pay"]);
+    command.args(["--ledger", &ledger]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut lab = command.spawn().unwrap();
+    while scratch().is_empty() {
+        assert_eq!(lab.try_wait().unwrap(), None, "it ended by itself");
+    }
+    kill_process(Pid::from_child(&lab), Signal::INT).unwrap();
+    assert_eq!(lab.wait().unwrap().code(), Some(130));
+    assert!(scratch().is_empty());
 }
 
 fn one_row_each(report: &Value) {
