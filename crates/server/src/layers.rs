@@ -43,6 +43,10 @@ pub(crate) struct Arrival {
     pub deadline: Instant,
 }
 
+/// On an answer to somebody who was too many, and was told to come back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shed;
+
 /// The router and what stands around it.
 #[derive(Debug)]
 pub(crate) struct Layers {
@@ -85,6 +89,9 @@ impl Layers {
         self.counted.count(endpoint, &method, status, took);
         if status.is_server_error() {
             self.warn(&id, endpoint, problem.as_ref());
+        }
+        if problem.is_some_and(|problem| problem.code == Code::Overloaded) {
+            response.extensions_mut().insert(Shed);
         }
         if let Some(uri) = uri {
             debug!(request_id = id.as_str(), %method, path = uri.path(), status = status.as_u16(), ?took, "answered");

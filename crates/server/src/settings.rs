@@ -56,6 +56,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// A connection on which nothing is asked is closed after this time.
     pub idle_timeout: Duration,
+    /// How long a connection that was told to come back is not listened to; those who wait as told never notice.
+    pub shed_pause: Duration,
     /// How long answers under way may take once the server is told to stop.
     pub shutdown_grace: Duration,
     /// The longest body of a caller's request.
@@ -74,6 +76,7 @@ impl Default for Limits {
             max_streams: 10_000,
             request_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(75),
+            shed_pause: Duration::from_secs(1),
             shutdown_grace: Duration::from_secs(10),
             max_body_bytes: 64 * 1024,
             max_admin_body_bytes: 8 * 1024 * 1024,

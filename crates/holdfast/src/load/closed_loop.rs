@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     io,
+    ops::Range,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -27,12 +28,17 @@ pub trait Caller: Send + 'static {
     fn read(&mut self, _response: &Response<'_>) {}
 }
 
+/// What somebody hears who is too many.
+const TOO_MANY: u16 = 503;
+
 /// What came of a stretch of work.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub statuses: BTreeMap<u16, u64>,
     /// Connections that broke; the work went on with a new one.
     pub lost: u64,
+    /// Until the last answer that was more than "come back later": for those a server may take its time, and whoever
+    /// waits for one when the time is up is no longer at work.
     pub elapsed: Duration,
     pub latency: Latency,
     /// Processor time that the server used meanwhile, and that this process used.
@@ -102,13 +108,15 @@ impl Crew {
         let shifts: Vec<_> = self
             .members
             .drain(..)
-            .map(|member| tokio::spawn(shift(member, self.target.clone(), until, tally.clone())))
+            .map(|member| tokio::spawn(shift(member, self.target.clone(), started..until, tally.clone())))
             .collect();
         for shift in shifts {
             self.members.push(shift.await.map_err(io::Error::other)??);
         }
         let mut tally = std::mem::take(&mut *tally.lock().expect("no shift panics while counting"));
-        tally.elapsed = started.elapsed();
+        if tally.elapsed.is_zero() {
+            tally.elapsed = started.elapsed();
+        }
         let (server_later, own_later) = self.cpu_times();
         (tally.server_cpu, tally.own_cpu) =
             (server_later.saturating_sub(server_cpu), own_later.saturating_sub(own_cpu));
@@ -129,12 +137,12 @@ impl Worker for Crew {
 async fn shift(
     mut member: Member,
     target: Target,
-    until: Instant,
+    stretch: Range<Instant>,
     tally: Arc<Mutex<Tally>>,
 ) -> io::Result<Member> {
     let mut request = Vec::new();
     let mut sent = stopwatch();
-    while sent < until {
+    while sent < stretch.end {
         member.caller.write(&mut request);
         match member.connection.exchange(&request).await {
             Ok(response) => {
@@ -144,6 +152,9 @@ async fn shift(
                 let mut tally = tally.lock().expect("no shift panics while counting");
                 *tally.statuses.entry(status).or_default() += 1;
                 tally.latency.record(answered - sent);
+                if status != TOO_MANY {
+                    tally.elapsed = answered - stretch.start;
+                }
                 sent = answered;
             }
             Err(_) => {

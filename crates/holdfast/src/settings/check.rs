@@ -165,6 +165,7 @@ impl Reader<'_> {
             max_streams: self.count("max_streams", 0..=MANY),
             request_timeout: self.duration("request_timeout", SECOND..=HOUR),
             idle_timeout: self.duration("idle_timeout", SECOND..=HOUR),
+            shed_pause: self.duration("shed_pause", Duration::ZERO..=10 * SECOND),
             shutdown_grace: self.duration("shutdown_grace", MS..=HOUR),
             max_body_bytes: self.size("max_body", 1024..=64 << 20),
             max_admin_body_bytes: self.size("max_admin_body", 1024..=1 << 30),

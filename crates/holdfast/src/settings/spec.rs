@@ -147,6 +147,13 @@ pub const SPECS: &[Spec] = &[
     ),
     setting(
         REQUESTS,
+        "shed_pause",
+        "DURATION",
+        "1s",
+        "How long a connection that was told to come back is not listened to",
+    ),
+    setting(
+        REQUESTS,
         "shutdown_grace",
         "DURATION",
         "10s",

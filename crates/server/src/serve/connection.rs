@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::watch::{Verdict, Watch, Watched};
 use crate::{
-    layers::{Arrival, Layers, bare_answer},
+    layers::{Arrival, Layers, Shed, bare_answer},
     problem::{Code, Problem},
 };
 
@@ -51,7 +51,15 @@ impl Connection {
             let arrival = Arrival { peer, first_byte, deadline: first_byte + limits.request_timeout };
             let (layers, watch) = (&self.layers, &watch);
             async move {
+                // An impatient client costs a timer here, and not the work that others need to be served: ten times as
+                // many as there is room for, none of whom waits as told, would otherwise be most of what there is to do.
+                if let Some(then) = watch.heard_again() {
+                    sleep_until(then).await;
+                }
                 let response = layers.answer(request, arrival).await;
+                if response.extensions().get::<Shed>().is_some() {
+                    watch.sent_away(Instant::now() + limits.shed_pause);
+                }
                 watch.answered();
                 Ok::<_, Infallible>(response)
             }

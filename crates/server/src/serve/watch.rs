@@ -29,6 +29,8 @@ pub(crate) struct Watch {
     /// When something was last written, or the connection was made; not while a request is being answered.
     /// An event stream shows that it is alive, so it is never idle unless its reader is gone.
     idle_since: AtomicU64,
+    /// Until when this client was told to stay away.
+    away_until: AtomicU64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +44,8 @@ pub(crate) enum Verdict {
 
 impl Watch {
     pub(crate) fn new(now: Instant) -> Arc<Self> {
-        Arc::new(Self { opened: now, head_since: AtomicU64::new(0), idle_since: AtomicU64::new(1) })
+        let (head_since, idle_since, away_until) = (AtomicU64::new(0), AtomicU64::new(1), AtomicU64::new(0));
+        Arc::new(Self { opened: now, head_since, idle_since, away_until })
     }
 
     fn stamp(&self, now: Instant) -> u64 {
@@ -74,6 +77,19 @@ impl Watch {
     /// belong to the next.
     pub(crate) fn answered(&self) {
         self.head_since.store(0, Ordering::Relaxed);
+    }
+
+    /// The answer tells the client to come back, and not before then.
+    pub(crate) fn sent_away(&self, until: Instant) {
+        self.away_until.store(self.stamp(until), Ordering::Relaxed);
+    }
+
+    /// When a client may be heard again that was told to stay away, if it was. Asked once of every request.
+    pub(crate) fn heard_again(&self) -> Option<Instant> {
+        match self.away_until.load(Ordering::Relaxed) {
+            0 => None,
+            _ => Some(self.instant(self.away_until.swap(0, Ordering::Relaxed))),
+        }
     }
 
     fn bytes_left(&self, now: Instant) {
@@ -171,6 +187,15 @@ mod tests {
         assert_eq!(watch.verdict(began + seconds(29), HEAD, IDLE), Verdict::LookAgain(began + HEAD));
         assert_eq!(watch.verdict(began + HEAD, HEAD, IDLE), Verdict::HeadTooSlow);
         assert_eq!(watch.head_complete(|| began + HEAD), began);
+    }
+
+    #[test]
+    fn whoever_was_sent_away_is_heard_again_once_the_time_is_up() {
+        let opened = Instant::now();
+        let watch = Watch::new(opened);
+        assert_eq!(watch.heard_again(), None);
+        watch.sent_away(opened + seconds(1));
+        assert_eq!((watch.heard_again(), watch.heard_again()), (Some(opened + seconds(1)), None));
     }
 
     #[test]

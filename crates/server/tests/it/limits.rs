@@ -115,6 +115,24 @@ async fn a_request_too_many_is_shed_but_health_is_still_told() {
 }
 
 #[tokio::test]
+async fn whoever_was_shed_and_does_not_wait_is_heard_when_they_should_have_come_back() {
+    let shed_pause = Duration::from_millis(300);
+    let app = TestApp::with_limits(Limits { max_requests: 0, shed_pause, ..Limits::default() }).await;
+    let mut stream = TcpStream::connect(app.address).await.unwrap();
+    let (mut read, mut write) = stream.split();
+    let mut heard = [0; 4096];
+    for again in [false, true] {
+        write.write_all(b"GET /v1/offers HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        if again {
+            let at_once = tokio::time::timeout(shed_pause / 2, read.read(&mut heard)).await;
+            assert!(at_once.is_err(), "not heard yet");
+        }
+        let length = read.read(&mut heard).await.unwrap();
+        assert!(heard[..length].starts_with(b"HTTP/1.1 503 "), "{}", String::from_utf8_lossy(&heard));
+    }
+}
+
+#[tokio::test]
 async fn a_command_too_many_is_shed_before_the_ledger() {
     let setup = Setup {
         pipeline: pipeline::Limits { max_in_flight: 0, ..pipeline::Limits::default() },
