@@ -123,7 +123,7 @@ async fn fronts(session: &Session, offer: &OfferId, front: Front<'_>) -> Result<
     for row in &others {
         let (places, _) = row.get::<_, &[u8]>(0).as_chunks::<4>();
         let places = places.iter().map(|place| Place::from_be_bytes(*place));
-        horizon = places.clone().last().map_or(horizon, |last| last.min(horizon));
+        horizon = places.clone().next_back().map_or(horizon, |last| last.min(horizon));
         present.extend(places);
     }
     present.retain(|place| *place <= horizon && *place < Place::MAX);
