@@ -13,15 +13,29 @@ use crate::setup;
 pub(crate) fn test() -> Result<()> {
     setup::tools()?;
     run("tests", cargo(&["test", "--workspace"]))?;
-    stripe()?;
-    browser(&[])?;
-    api()
+    // The tests had the program built. Asking for it again would build it without what only tests need of the crates
+    // beneath it, and that takes minutes.
+    stripe_library()?;
+    pages(&[])?;
+    api_by_schema()
+}
+
+fn program() -> PathBuf {
+    target().join("debug/holdfast")
+}
+
+fn build_program() -> Result<()> {
+    run("program", &mut cargo(&["build", "--package", "holdfast"]))
 }
 
 /// Real pages in a real browser: every file of `browser/`, or those that are named (`cargo xtask browser map`).
 pub(crate) fn browser(names: &[String]) -> Result<()> {
+    build_program()?;
+    pages(names)
+}
+
+fn pages(names: &[String]) -> Result<()> {
     let tools = setup::browser_tools()?;
-    run("server for the browser", &mut cargo(&["build", "--package", "holdfast"]))?;
     let command = &mut Command::new("node");
     command
         .current_dir(root())
@@ -30,19 +44,19 @@ pub(crate) fn browser(names: &[String]) -> Result<()> {
         .args(["--test", "--test-concurrency=1", "--test-timeout=120000", "--test-reporter=spec"])
         .args(browser_files(names)?)
         .env("HOLDFAST_TEST_TOOLS", tools)
-        .env("HOLDFAST_TEST_PROGRAM", target().join("debug/holdfast"));
+        .env("HOLDFAST_TEST_PROGRAM", program());
     run("pages in the browser", command)
 }
 
 /// The pictures of every page in `docs/screenshots`, taken anew.
 pub(crate) fn pictures() -> Result<()> {
     let tools = setup::browser_tools()?;
-    run("server for the pictures", &mut cargo(&["build", "--package", "holdfast"]))?;
+    build_program()?;
     let command = &mut Command::new("node");
     command
         .arg(root().join("browser/pictures/take.mjs"))
         .env("HOLDFAST_TEST_TOOLS", tools)
-        .env("HOLDFAST_TEST_PROGRAM", target().join("debug/holdfast"));
+        .env("HOLDFAST_TEST_PROGRAM", program());
     run("pictures of the pages", command)
 }
 
@@ -61,11 +75,15 @@ fn browser_files(names: &[String]) -> Result<Vec<PathBuf>> {
 
 /// Code that nobody here wrote must take the simulator for Stripe.
 pub(crate) fn stripe() -> Result<()> {
+    build_program()?;
+    stripe_library()
+}
+
+fn stripe_library() -> Result<()> {
     let library = setup::stripe_for_node()?;
-    run("simulator for Stripe's library", &mut cargo(&["build", "--package", "holdfast"]))?;
     let test = root().join("crates/stripe-simulator/tests/sdk.mjs");
     let command = &mut Command::new("node");
-    command.arg(test).arg(library).arg(target().join("debug/holdfast"));
+    command.arg(test).arg(library).arg(program());
     run("Stripe's library for Node against the simulator", command)
 }
 
@@ -85,8 +103,12 @@ pub(crate) fn bench(arguments: &[String]) -> Result<()> {
 
 /// A tester that knows nothing but `/openapi.json` tries to surprise a real server.
 pub(crate) fn api() -> Result<()> {
+    build_program()?;
+    api_by_schema()
+}
+
+fn api_by_schema() -> Result<()> {
     let schemathesis = setup::schemathesis()?;
-    run("server for the API test", &mut cargo(&["build", "--package", "holdfast"]))?;
     let server = Server::start()?;
     let report = target().join("schemathesis");
     let command = &mut Command::new(schemathesis);
@@ -125,7 +147,7 @@ struct Server {
 
 impl Server {
     fn start() -> Result<Self> {
-        let mut child = Command::new(target().join("debug/holdfast"))
+        let mut child = Command::new(program())
             .args(["demo", "--listen", "127.0.0.1:0", "--buyers", "0"])
             .stdout(Stdio::piped())
             .spawn()
