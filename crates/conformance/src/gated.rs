@@ -17,7 +17,7 @@ use holdfast_domain::{Actor, Ask, BookingId, Command, HoldId, HolderId, Kind, Of
 use holdfast_engine::{
     clock::Clock,
     gate::{
-        Gate, GateBooks, Pass, Verdict,
+        Gate, GateBooks, MustHear, Pass, Verdict,
         redis::{self, OpenError, Parts, Settings, Strategy},
     },
     ledger::{
@@ -82,7 +82,7 @@ impl Gate for Watched {
         self.gate.settle(pass, said).await;
     }
 
-    fn must_hear(&self) -> bool {
+    fn must_hear(&self) -> MustHear {
         self.gate.must_hear()
     }
 

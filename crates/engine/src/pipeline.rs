@@ -18,7 +18,7 @@ use crate::{
         Visitor,
         hoarding::{Hoarding, Reserved},
     },
-    gate::{Gate, Open, Quota, Verdict},
+    gate::{Gate, MustHear, Open, Pass, Quota, Verdict},
     ledger::{Health, IdempotencyKey, Ledger, LedgerError, Reply, Request, Wording},
 };
 
@@ -142,18 +142,40 @@ impl Pipeline {
         visitor: Option<Visitor>,
         admitted: OwnedSemaphorePermit,
     ) -> Result<Reply, SubmitError> {
-        if !self.stages.gate.must_hear() {
-            return self.stages.walk(request, visitor).await;
+        match (self.stages.gate.must_hear(), &visitor) {
+            (MustHear::Nothing, _) => self.stages.walk(request, visitor).await,
+            // Most are refused at the gate, and a refusal leaves nothing behind.
+            (MustHear::Commits, None) => match self.stages.ask(&request).await {
+                Err(said) => said,
+                Ok(pass) => {
+                    let rest = |stages: Stages| async move { stages.passed(pass, request).await };
+                    self.see_through(admitted, rest).await
+                }
+            },
+            _ => {
+                let walk = |stages: Stages| async move { stages.walk(request, visitor).await };
+                self.see_through(admitted, walk).await
+            }
         }
-        // Whoever asked may hang up at any time; what was committed must reach the gate all the same.
-        let stages = self.stages.clone();
-        let walk = tokio::spawn(async move {
-            let answer = stages.walk(request, visitor).await;
+    }
+
+    /// Whoever asked may hang up at any time; what was committed must reach the gate all the same.
+    async fn see_through<W>(
+        &self,
+        admitted: OwnedSemaphorePermit,
+        walk: impl FnOnce(Stages) -> W,
+    ) -> Result<Reply, SubmitError>
+    where
+        W: Future<Output = Result<Reply, SubmitError>> + Send + 'static,
+    {
+        let walk = walk(self.stages.clone());
+        let walked = tokio::spawn(async move {
+            let answer = walk.await;
             drop(admitted);
             answer
         });
         let lost = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
-        walk.await.unwrap_or_else(|_| Err(lost().into()))
+        walked.await.unwrap_or_else(|_| Err(lost().into()))
     }
 
     #[expect(
@@ -180,18 +202,32 @@ impl Pipeline {
 impl Stages {
     async fn walk(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
         let reserved = self.reserve(&request, visitor).await.map_err(SubmitError::TooMany)?;
-        let said = self.ask(request).await;
+        let said = match self.ask(&request).await {
+            Ok(pass) => self.claim(pass, request).await,
+            Err(said) => said,
+        };
         self.settle(reserved, &said).await;
         said
     }
 
-    async fn ask(&self, request: Request) -> Result<Reply, SubmitError> {
-        let pass = match self.gate.ask(&request).await {
-            Verdict::Pass(pass) => pass,
-            Verdict::Refuse(refusal) => return Ok(Reply::Refused(refusal)),
-            Verdict::Busy => return Err(LedgerError::Overloaded.into()),
-            Verdict::TooMany(quota) => return Err(SubmitError::TooMany(quota)),
-        };
+    /// The rest of the walk of one who is known by a key, once the gate has let it pass.
+    async fn passed(&self, pass: Pass, request: Request) -> Result<Reply, SubmitError> {
+        let said = self.claim(pass, request).await;
+        self.settle(None, &said).await;
+        said
+    }
+
+    /// Leave to ask the ledger, or what the gate says instead.
+    async fn ask(&self, request: &Request) -> Result<Pass, Result<Reply, SubmitError>> {
+        match self.gate.ask(request).await {
+            Verdict::Pass(pass) => Ok(pass),
+            Verdict::Refuse(refusal) => Err(Ok(Reply::Refused(refusal))),
+            Verdict::Busy => Err(Err(LedgerError::Overloaded.into())),
+            Verdict::TooMany(quota) => Err(Err(SubmitError::TooMany(quota))),
+        }
+    }
+
+    async fn claim(&self, pass: Pass, request: Request) -> Result<Reply, SubmitError> {
         let said = self.ledger.execute(request).await;
         self.gate.settle(pass, &said).await;
         Ok(said?)

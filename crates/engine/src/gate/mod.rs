@@ -40,12 +40,20 @@ pub trait Gate: Send + Sync + fmt::Debug {
     /// After the ledger: what it said, to a request that was passed. Returns when the gate knows, or has given up.
     async fn settle(&self, pass: Pass, said: &Result<Reply, LedgerError>);
 
-    /// Whether a commit that the gate does not hear of can make it wrong. A request then walks to its end also
-    /// when whoever asked has gone.
-    fn must_hear(&self) -> bool;
+    /// What the gate must hear of a request also when whoever asked has gone.
+    fn must_hear(&self) -> MustHear;
 
     /// What works less well than it should, in words for an operator. Bookings go on regardless.
     fn degraded(&self) -> Vec<String>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MustHear {
+    Nothing,
+    /// A commit it does not hear of can make it wrong. A question that nobody waits for any more cannot.
+    Commits,
+    /// Even a question leaves something behind that has to be given back.
+    Everything,
 }
 
 #[derive(Debug)]

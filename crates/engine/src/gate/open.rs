@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Gate, Pass, Verdict};
+use super::{Gate, MustHear, Pass, Verdict};
 use crate::ledger::{LedgerError, Reply, Request};
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,8 +16,8 @@ impl Gate for Open {
 
     async fn settle(&self, _: Pass, _: &Result<Reply, LedgerError>) {}
 
-    fn must_hear(&self) -> bool {
-        false
+    fn must_hear(&self) -> MustHear {
+        MustHear::Nothing
     }
 
     fn degraded(&self) -> Vec<String> {

@@ -15,6 +15,9 @@ use crate::{
 /// Counted as the status that a server would have answered with.
 pub(super) const UPDATED: u16 = 201;
 
+/// Sessions of PostgreSQL, each with one claim under way: about as many as it likes, whatever the number of HTTP
+/// connections on our side.
+const CLIENTS: u32 = 64;
 const SEATS: u32 = 1_000_000;
 const TABLE: &str =
     "CREATE TABLE seats (id int PRIMARY KEY, state text NOT NULL DEFAULT 'available', holder text,
@@ -27,7 +30,6 @@ UPDATE seats SET state = 'held', holder = 'b' || :id, version = version + 1 WHER
 pub(super) struct PgBench {
     url: String,
     script: PathBuf,
-    clients: u64,
 }
 
 impl PgBench {
@@ -39,13 +41,13 @@ impl PgBench {
         }
         let script = plan.data("claim.sql");
         fs::write(&script, SCRIPT).map_err(interrupted)?;
-        Ok(Self { url: url.to_owned(), script, clients: plan.connections })
+        Ok(Self { url: url.to_owned(), script })
     }
 
     async fn claims(&self, stretch: Duration) -> io::Result<Tally> {
         let seconds = stretch.as_secs().max(1);
         let ran = Command::new("pgbench")
-            .args(["-n", "-M", "prepared", "-j", "2", "-c", &self.clients.to_string()])
+            .args(["-n", "-M", "prepared", "-j", "2", "-c", &CLIENTS.to_string()])
             .args(["-T", &seconds.to_string(), "-f"])
             .arg(&self.script)
             .arg(&self.url)

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     gate::{
-        Claim, Gate, GateBooks, Note, Pass, Verdict,
+        Claim, Gate, GateBooks, MustHear, Note, Pass, Verdict,
         wish::{Part, Wish, Wishes},
         wording::Wording,
     },
@@ -282,8 +282,8 @@ impl Gate for Counting {
         }
     }
 
-    fn must_hear(&self) -> bool {
-        true
+    fn must_hear(&self) -> MustHear {
+        MustHear::Commits
     }
 
     fn degraded(&self) -> Vec<String> {

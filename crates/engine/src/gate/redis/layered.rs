@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     admission::{Rate, RateLimiter},
-    gate::{Gate, Pass, Verdict},
+    gate::{Gate, MustHear, Pass, Verdict},
     ledger::{LedgerError, Reply, Request},
 };
 
@@ -50,7 +50,7 @@ impl Gate for Layered {
         self.judged.settle(pass, said).await;
     }
 
-    fn must_hear(&self) -> bool {
+    fn must_hear(&self) -> MustHear {
         self.judged.must_hear()
     }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     gate::{
-        Gate, Note, Pass, Verdict,
+        Gate, MustHear, Note, Pass, Verdict,
         wish::{Wish, Wishes},
     },
     ledger::{LedgerError, Reply, Request},
@@ -139,8 +139,8 @@ impl Gate for Lock {
         }
     }
 
-    fn must_hear(&self) -> bool {
-        true
+    fn must_hear(&self) -> MustHear {
+        MustHear::Everything
     }
 
     fn degraded(&self) -> Vec<String> {

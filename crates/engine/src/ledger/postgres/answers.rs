@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 
 use super::{
     session::{Args, Session, Sql, Trouble},
-    write::all,
+    write::{all, sparse},
 };
 use crate::ledger::{Answer, IdempotencyKey, Reply};
 
@@ -125,7 +125,7 @@ pub(super) async fn put(session: &Session, kept: &[Kept], now: Moment) -> Result
         let fingerprints: Vec<&[u8]> = new.iter().map(|kept| &kept.fingerprint[..]).collect();
         let statuses: Vec<_> = new.iter().map(|kept| kept.words.columns().0).collect();
         let bodies: Vec<&[u8]> = new.iter().map(|kept| kept.words.columns().1).collect();
-        let bookings: Vec<_> = new.iter().map(|kept| kept.words.columns().2).collect();
+        let bookings = sparse(new.iter().map(|kept| kept.words.columns().2));
         let args: Args<'_> = &[&keys, &fingerprints, &statuses, &bodies, &now.ms(), &bookings];
         session.change(&INSERT_ANSWERS, args).await?;
     }

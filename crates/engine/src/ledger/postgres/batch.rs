@@ -28,9 +28,16 @@ use crate::ledger::{
     Outcome, Render, Reply, Request, changes::Touched, closes_key_of, opens_key, views::outcome,
 };
 
-const VERSIONS: Sql =
-    Sql { text: "SELECT id, version FROM holdfast.offers WHERE id = ANY($1)", types: &[Type::TEXT_ARRAY] };
-const CLOCK: Sql = Sql { text: "SELECT holdfast.ms(clock_timestamp())", types: &[] };
+const LOOK: Sql = Sql {
+    text: "SELECT holdfast.ms(clock_timestamp()), array_agg(id), array_agg(version)
+           FROM holdfast.offers WHERE id = ANY($1)",
+    types: &[Type::TEXT_ARRAY],
+};
+/// One after another, in the order given.
+const LOCK: Sql = Sql {
+    text: "SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) key",
+    types: &[Type::INT8_ARRAY],
+};
 const TRY_LOCK: Sql = Sql {
     text: "SELECT key FROM unnest($1::bigint[]) key WHERE pg_try_advisory_xact_lock(key)",
     types: &[Type::INT8_ARRAY],
@@ -117,7 +124,7 @@ pub(super) async fn settle(
     patience: Patience,
     turn: &mut Turn,
 ) -> Result<Vec<Settled>, Trouble> {
-    let mut session = books.sessions.ordinary().await?;
+    let mut session = books.sessions.settling().await?;
     let keys: Vec<Option<Digested>> =
         requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
     let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
@@ -173,14 +180,13 @@ pub(super) async fn versions_clock_and_answers(
 ) -> Result<Looked, Trouble> {
     let names: Vec<&str> = offers.iter().map(OfferId::as_str).collect();
     let named: super::session::Args<'_> = &[&names];
-    let (versions, clock, given) = futures::try_join!(
-        session.rows(&VERSIONS, named),
-        session.rows(&CLOCK, &[]),
-        Given::find(session, keys),
-    )?;
-    let versions = versions.iter().map(|row| (row.get(0), super::rows::version(row, 1))).collect();
-    let clock = clock.first().ok_or_else(|| Trouble::Down("PostgreSQL tells no time".into()))?;
-    Ok((versions, Moment::from_ms(clock.get(0)), given))
+    let (looked, given) = futures::try_join!(session.rows(&LOOK, named), Given::find(session, keys))?;
+    let looked = looked.first().ok_or_else(|| Trouble::Down("PostgreSQL tells no time".into()))?;
+    let ids: Option<Vec<String>> = looked.get(1);
+    let versions: Option<Vec<i64>> = looked.get(2);
+    let versions = versions.into_iter().flatten().map(|version| Version(version as u64));
+    let versions = ids.into_iter().flatten().zip(versions).collect();
+    Ok((versions, Moment::from_ms(looked.get(0)), given))
 }
 
 /// Begins, takes the offers and looks.
@@ -193,17 +199,18 @@ async fn lock(
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
     match patience {
         Patience::Wait => {
-            let locks: Vec<_> =
-                keys.iter().map(|key| format!("SELECT pg_advisory_xact_lock({key})")).collect();
-            session.know(&[&VERSIONS, &CLOCK, &FIND]).await?;
+            session.know(&[&LOCK, &LOOK, &FIND]).await?;
+            let keys: Vec<i64> = keys.into_iter().collect();
+            let locked: super::session::Args<'_> = &[&keys];
             session.begins();
-            let begin = session.beginning(&locks.join("; "));
+            let begin = session.beginning();
             // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.
-            let locked = futures::future::try_join(
+            let (_, _, looked) = futures::try_join!(
                 session.run(&begin),
+                session.rows(&LOCK, locked),
                 versions_clock_and_answers(session, offers, wanted),
-            );
-            Ok(locked.await?.1)
+            )?;
+            Ok(looked)
         }
         Patience::Skip => {
             session.begin().await?;

@@ -10,7 +10,7 @@ use super::{
     effects::Effects,
     rows,
     session::{Args, Session, Sql, Trouble},
-    write::all,
+    write::{all, sparse},
 };
 
 const INSERT_HOLDS: Sql = Sql {
@@ -134,11 +134,11 @@ impl<'a> Columns<'a> {
             states: holds.iter().map(|hold| rows::hold_state(hold.state)).collect(),
             expires: holds.iter().map(|hold| hold.expires_at.ms()).collect(),
             extensions: holds.iter().map(|hold| i16::from(hold.extensions)).collect(),
-            ended: holds.iter().map(|hold| ended_at(effects, hold).map(Moment::ms)).collect(),
-            bookings: holds.iter().map(|hold| booking_of(hold)).collect(),
+            ended: sparse(holds.iter().map(|hold| ended_at(effects, hold).map(Moment::ms))),
+            bookings: sparse(holds.iter().map(|hold| booking_of(hold))),
             versions: holds.iter().map(|hold| hold.version.0 as i64).collect(),
             payments: holds.iter().map(|hold| i16::from(hold.payments)).collect(),
-            pinned: holds.iter().map(|hold| pinned_until(hold).map(Moment::ms)).collect(),
+            pinned: sparse(holds.iter().map(|hold| pinned_until(hold).map(Moment::ms))),
         }
     }
 }

@@ -210,7 +210,7 @@ async fn level_with_answers<'a>(
     let keys: Vec<_> = jobs.iter().filter_map(|job| job.request.key.as_ref().map(digest)).collect();
     let given = match keys.is_empty() {
         true => Given::default(),
-        false => Given::find(&books.sessions.ordinary().await?, &keys).await?,
+        false => Given::find(&books.sessions.settling().await?, &keys).await?,
     };
     Ok((given, books.loaded().await?))
 }

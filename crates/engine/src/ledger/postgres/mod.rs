@@ -25,6 +25,7 @@ pub mod inspect;
 pub mod keys;
 mod lanes;
 mod lists;
+mod own_thread;
 mod payments;
 mod replica;
 mod rooms;
@@ -41,10 +42,7 @@ use std::{collections::BTreeSet, ops, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use holdfast_domain::{BookingId, HoldId, OfferId};
 use parking_lot::RwLock;
-use tokio::{
-    sync::{RwLockReadGuard, RwLockWriteGuard, broadcast},
-    task::JoinHandle,
-};
+use tokio::sync::{RwLockReadGuard, RwLockWriteGuard, broadcast};
 
 use self::{
     batch::{Patience, Settled},
@@ -52,6 +50,7 @@ use self::{
     claims::{Claim, Queues},
     feed::Feed,
     lanes::{Lanes, Turn},
+    own_thread::OwnThread,
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
 };
@@ -214,6 +213,12 @@ impl Drop for Writable<'_> {
 }
 
 impl Books {
+    /// Brings the schema up to date and loads the copy.
+    async fn load(self: Arc<Self>) -> Result<(), Trouble> {
+        schema::migrate(&self.sessions).await?;
+        self.writable().await.map(drop)
+    }
+
     /// The copy, loaded if it has to be.
     async fn writable(&self) -> Result<Writable<'_>, Trouble> {
         let mut copy = self.copy.write().await;
@@ -310,19 +315,18 @@ pub struct PostgresLedger {
     /// How units are come by one by one; `None` where batches do it.
     claim: Option<Arc<dyn Claim>>,
     queues: Option<Queues>,
-    tasks: Vec<JoinHandle<()>>,
+    /// Where the batches, the feed and the upkeep run; they end with it.
+    _thread: OwnThread,
 }
 
 impl PostgresLedger {
     /// Brings the schema up to date, loads the copy and begins to serve.
     pub async fn open(settings: Settings) -> Result<Self, LedgerError> {
         let Settings { connecting, claiming, time, render, limits } = settings;
-        let sessions = Sessions::new(&connecting)?;
-        schema::migrate(&sessions).await?;
         let (feed, questions) = Feed::new(limits.queue);
         let (lanes, waiting) = Lanes::new(limits.queue);
         let books = Arc::new(Books {
-            sessions,
+            sessions: Sessions::new(&connecting)?,
             copy: tokio::sync::RwLock::default(),
             feed,
             time,
@@ -332,22 +336,20 @@ impl PostgresLedger {
             chains: Chains::default(),
             down: RwLock::default(),
         });
-        drop(books.writable().await?);
+        let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
+        let loaded = thread.spawn(Arc::clone(&books).load()).await;
+        loaded.unwrap_or_else(|why| Err(Trouble::Down(why.to_string().into())))?;
         let limits = &books.limits;
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         let turns = Arc::new(tokio::sync::Semaphore::new(1));
-        let mut tasks = vec![tokio::spawn(feed::run(Arc::clone(&books), questions, limits.follow_every))];
+        thread.spawn(feed::run(Arc::clone(&books), questions, limits.follow_every));
         for _ in 0..limits.batches {
-            tasks.push(tokio::spawn(lanes::work(
-                Arc::clone(&books),
-                Arc::clone(&waiting),
-                Arc::clone(&turns),
-            )));
+            thread.spawn(lanes::work(Arc::clone(&books), Arc::clone(&waiting), Arc::clone(&turns)));
         }
-        tasks.push(tokio::spawn(upkeep::run(Arc::clone(&books))));
+        thread.spawn(upkeep::run(Arc::clone(&books)));
         let queues = (claiming == Claiming::Queue)
             .then(|| Queues::new(books.limits.workers_per_offer, books.limits.queue_per_offer));
-        Ok(Self { books, lanes, claim: claims::by(claiming), queues, tasks })
+        Ok(Self { books, lanes, claim: claims::by(claiming), queues, _thread: thread })
     }
 
     async fn work(&self, request: Request) -> Result<Reply, LedgerError> {
@@ -379,12 +381,6 @@ impl PostgresLedger {
             // Busy is not out of reach: an old answer would be a wrong one.
             Err(trouble) => Err(trouble.into()),
         }
-    }
-}
-
-impl Drop for PostgresLedger {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 

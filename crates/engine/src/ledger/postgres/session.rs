@@ -1,8 +1,9 @@
 //! Talking to PostgreSQL: pooled connections, bounded waiting, and faults sorted by what they leave unknown.
 //!
-//! Three pools. A small one is kept for those who already have something at stake (confirm, extend, release,
+//! Four pools. A small one is kept for those who already have something at stake (confirm, extend, release,
 //! cancel), so that a rush of holds cannot keep them waiting for a connection. A smaller one is for the copy alone:
-//! whoever has a connection may be waiting for the copy, so the copy must never wait for one of theirs.
+//! whoever has a connection may be waiting for the copy, so the copy must never wait for one of theirs. And the batches
+//! have their own, for a connection lives on the thread where it was made.
 //!
 //! A session that is dropped inside a transaction is closed, never handed back: whatever was cancelled on it can
 //! surprise nobody.
@@ -133,6 +134,7 @@ pub(super) struct Sessions {
     ordinary: Pool,
     urgent: Pool,
     following: Pool,
+    settling: Pool,
     begin: Arc<str>,
     statement_timeout: Duration,
     prepared: bool,
@@ -149,9 +151,14 @@ impl Sessions {
             ordinary: pool(&config, connecting.connections, connecting)?,
             urgent: pool(&config, connecting.urgent_connections, connecting)?,
             following: pool(&config, FOLLOWING, connecting)?,
-            // In the transaction and not in the session: a pooler may hand the session to somebody else.
+            // As many as there are batches under way.
+            settling: pool(&config, connecting.connections, connecting)?,
+            // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
+            // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
+            // every time, which for some statements took longer than the rows.
             begin: format!(
-                "BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}"
+                "BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
+                 SET LOCAL plan_cache_mode = force_generic_plan"
             )
             .into(),
             statement_timeout: connecting.statement_timeout,
@@ -170,6 +177,11 @@ impl Sessions {
     /// Only for bringing the copy level.
     pub(super) async fn following(&self) -> Result<Session, Trouble> {
         self.take(&self.following).await
+    }
+
+    /// Only for batches.
+    pub(super) async fn settling(&self) -> Result<Session, Trouble> {
+        self.take(&self.settling).await
     }
 
     async fn take(&self, pool: &Pool) -> Result<Session, Trouble> {
@@ -251,12 +263,12 @@ impl Session {
     /// Begins with these statements in the same breath.
     pub(super) async fn begin_with(&mut self, statements: &str) -> Result<(), Trouble> {
         self.begins();
-        self.run(&self.beginning(statements)).await
+        self.run(&format!("{}; {statements}", self.of.begin)).await
     }
 
-    /// What to [`run`](Self::run) in order to begin with these statements.
-    pub(super) fn beginning(&self, statements: &str) -> String {
-        format!("{}; {statements}", self.of.begin)
+    /// What to [`run`](Self::run) in order to begin.
+    pub(super) fn beginning(&self) -> Arc<str> {
+        Arc::clone(&self.of.begin)
     }
 
     /// From here on it is inside a transaction.

@@ -171,10 +171,6 @@ pub(super) struct Done {
     pub(super) claims: bool,
 }
 
-/// The statements below find their rows by key, whatever the arguments: one plan for good instead of a new one every
-/// time, which for some of them took longer than the rows.
-const PLANNED_ONCE: &str = "SET LOCAL plan_cache_mode = force_generic_plan";
-
 /// Writes everything; returns the chain's new head.
 pub(super) async fn rows(
     session: &Session,
@@ -194,7 +190,6 @@ pub(super) async fn rows(
         cells(session, effects).await?;
     }
     let written = futures::try_join!(
-        session.run(PLANNED_ONCE),
         async { if done.units { Ok(()) } else { units(session, effects).await } },
         async { if done.claims { Ok(()) } else { insert_claims(session, effects, &INSERT_CLAIMS).await } },
         change_claims(session, effects, &BOOK_CLAIMS, ClaimChange::Booked),
@@ -267,12 +262,10 @@ async fn update_offers(session: &Session, effects: &Effects) -> Result<(), Troub
     }
     let versions: Vec<_> = changes.iter().map(|change| change.version.0 as i64).collect();
     let at: Vec<_> = changes.iter().map(|change| change.at.ms()).collect();
-    let definitions: Vec<_> =
-        changes.iter().map(|change| change.definition.as_deref().map(rows::definition)).collect();
-    let names: Vec<_> = changes
-        .iter()
-        .map(|change| change.definition.as_deref().map(|offer| offer.def().name.as_str()))
-        .collect();
+    let definitions = sparse(changes.iter().map(|change| change.definition.as_deref().map(rows::definition)));
+    let names = sparse(
+        changes.iter().map(|change| change.definition.as_deref().map(|offer| offer.def().name.as_str())),
+    );
     let updated = session.change(&UPDATE_OFFERS, &[&ids, &versions, &at, &definitions, &names]).await?;
     all(updated, ids.len(), "an offer is missing")
 }
@@ -297,8 +290,8 @@ pub(super) async fn units(session: &Session, effects: &Effects) -> Result<(), Tr
     let numbers: Vec<_> = keys.iter().map(|(_, unit)| i64::from(*unit)).collect();
     let held: Vec<_> = changes.iter().map(|change| change.held).collect();
     let booked: Vec<_> = changes.iter().map(|change| change.booked).collect();
-    let blocked: Vec<_> = changes.iter().map(|change| change.blocked).collect();
-    let capacities: Vec<_> = changes.iter().map(|change| change.capacity.map(i64::from)).collect();
+    let blocked = sparse(changes.iter().map(|change| change.blocked));
+    let capacities = sparse(changes.iter().map(|change| change.capacity.map(i64::from)));
     let times: Vec<_> = changes.iter().map(|change| change.times).collect();
     let args: super::session::Args<'_> = &[&ids, &numbers, &held, &booked, &blocked, &capacities, &times];
     all(session.change(&UPDATE_UNITS, args).await?, keys.len(), "a unit is missing")
@@ -385,17 +378,23 @@ async fn entries(session: &Session, effects: &Effects, chain: i64, linked: &Link
     let offer: Vec<_> = of.iter().map(|entry| entry.offers.first().map(|offer| offer.as_str())).collect();
     let before: Vec<_> =
         of.iter().map(|entry| entry.before.first().map(|version| version.0 as i64)).collect();
-    let offers: Vec<_> = of.iter().map(|entry| spaced(entry.offers.iter())).collect();
-    let befores: Vec<_> = of.iter().map(|entry| spaced(entry.before.iter().map(|at| at.0))).collect();
+    let offers = sparse(of.iter().map(|entry| spaced(entry.offers.iter())));
+    let befores = sparse(of.iter().map(|entry| spaced(entry.before.iter().map(|at| at.0))));
     let versions: Vec<_> = of.iter().map(|entry| entry.version.0 as i64).collect();
     let holds: Vec<_> = of.iter().map(|entry| entry.hold.map(|hold| hold.to_string())).collect();
-    let bookings: Vec<_> = of.iter().map(|entry| entry.booking.map(|booking| booking.to_string())).collect();
+    let bookings = sparse(of.iter().map(|entry| entry.booking.map(|booking| booking.to_string())));
     let Linked { links, bytes, hashes } = linked;
     let args: super::session::Args<'_> = &[
         &chain, &links, &at, &actors, &kinds, &offer, &before, &offers, &befores, &versions, &holds,
         &bookings, &bytes, &hashes,
     ];
     session.change(&INSERT_ENTRIES, args).await.map(drop)
+}
+
+/// A column in which most batches have nothing at all. Then it is sent without rows, and `unnest` fills it up with nulls.
+pub(super) fn sparse<T>(column: impl Iterator<Item = Option<T>>) -> Vec<Option<T>> {
+    let column: Vec<Option<T>> = column.collect();
+    if column.iter().all(Option::is_none) { Vec::new() } else { column }
 }
 
 /// All of them in one text, where there are several.

@@ -1,0 +1,35 @@
+//! A thread of the ledger's own, for its batches and the connections they travel on.
+//!
+//! Between two batches of one sale nothing may be sold, and each of them waits for PostgreSQL three times. On the threads
+//! that serve HTTP a batch that could go on would stand in line behind the very requests that wait for it.
+
+use std::io;
+
+use tokio::{runtime::Runtime, task::JoinHandle};
+
+/// Ends with all that runs on it when dropped.
+#[derive(Debug)]
+pub(super) struct OwnThread(Option<Runtime>);
+
+impl OwnThread {
+    pub(super) fn start() -> io::Result<Self> {
+        let mut threads = tokio::runtime::Builder::new_multi_thread();
+        threads.worker_threads(1).thread_name("holdfast-ledger").enable_all().build().map(Some).map(Self)
+    }
+
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.as_ref().expect("there until it is dropped").spawn(work)
+    }
+}
+
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Whoever drops it may not block; what runs there ends at its next pause.
+            runtime.shutdown_background();
+        }
+    }
+}
