@@ -49,9 +49,9 @@ pub struct BenchArgs {
     /// Only these groups of figures
     #[arg(long, value_delimiter = ',', value_name = "GROUP,GROUP")]
     only: Vec<Group>,
-    /// Connections of the load generator
-    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=4096))]
-    connections: u64,
+    /// Connections of the load generator [default: 128; 256 on PostgreSQL, whose batches they fill]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    connections: Option<u64>,
     /// Measure PostgreSQL instead, on this server (databases are made there and dropped), beside pgbench
     #[arg(long, value_name = "URL")]
     ledger: Option<String>,
@@ -99,6 +99,12 @@ impl Group {
     }
 }
 
+impl BenchArgs {
+    fn connections(&self) -> u64 {
+        self.connections.unwrap_or(if self.ledger.is_some() { 256 } else { 128 })
+    }
+}
+
 /// How much work a run does.
 #[derive(Debug, Clone)]
 struct Plan {
@@ -116,7 +122,7 @@ impl Plan {
         let (warm_up, counted, stretch_ms, events) =
             if args.quick { (1, 3, 400, 100_000) } else { (2, 9, 1_000, 1_000_000) };
         Self {
-            connections: args.connections,
+            connections: args.connections(),
             rounds: Rounds { warm_up, counted, stretch: Duration::from_millis(stretch_ms) },
             events,
             viewers: 2_000,
@@ -145,7 +151,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let bench = Bench {
         at: SystemClock::new().now().to_string(),
         quick: args.quick,
-        connections: args.connections,
+        connections: args.connections(),
         machine,
         figures,
     };
