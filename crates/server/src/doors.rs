@@ -149,6 +149,16 @@ impl Doors {
         Some(ClientNet::of(client))
     }
 
+    /// Whether this peer passes on what others ask: what one of them is told does not concern the rest.
+    pub(crate) fn is_proxy(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        headers.contains_key(FORWARDED_FOR)
+            && match &self.proxies {
+                TrustedProxies::None => is_private(peer),
+                TrustedProxies::Hops(_) => true,
+                TrustedProxies::Within(networks) => networks.iter().any(|network| network.contains(peer)),
+            }
+    }
+
     /// A proxy that nobody told us about: its clients would all be one, and one of them could lock out the rest. So they
     /// are not counted by address. From the outside this cannot be brought about: only a private peer is believed.
     fn warn_of_proxy(&self, peer: IpAddr) {
@@ -223,6 +233,21 @@ mod tests {
     fn a_proxy_nobody_named_does_not_make_all_clients_one() {
         assert_eq!(client(TrustedProxies::None, "127.0.0.1", &["198.51.100.1"]), None);
         assert_eq!(client(TrustedProxies::None, "127.0.0.1", &[]).as_deref(), Some("127.0.0.1"));
+    }
+
+    #[test]
+    fn a_proxy_is_one_that_forwards_and_is_believed() {
+        let is_proxy = |proxies, peer: &str, forwarded: &[&str]| {
+            let doors = Doors::new(Arc::new(RateLimiter::new(None, 1)), RateLimits::default(), proxies);
+            let headers = forwarded.iter().map(|line| (FORWARDED_FOR, line.parse().unwrap())).collect();
+            doors.is_proxy(peer.parse().unwrap(), &headers)
+        };
+        let forwarded = ["198.51.100.1"];
+        assert!(is_proxy(within("10.0.0.0/8"), "10.0.0.1", &forwarded));
+        assert!(is_proxy(TrustedProxies::None, "127.0.0.1", &forwarded));
+        assert!(!is_proxy(TrustedProxies::None, "127.0.0.1", &[]));
+        assert!(!is_proxy(TrustedProxies::None, "203.0.113.7", &forwarded), "anybody can write a header");
+        assert!(!is_proxy(within("10.0.0.0/8"), "203.0.113.7", &forwarded));
     }
 
     #[test]

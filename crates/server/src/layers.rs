@@ -43,7 +43,7 @@ pub(crate) struct Arrival {
     pub deadline: Instant,
 }
 
-/// On an answer to somebody who was too many, and was told to come back.
+/// On an answer to somebody who was too many, speaks for nobody else, and was told to come back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shed;
 
@@ -78,6 +78,7 @@ impl Layers {
         // The path is needed only for a log line that nobody may be reading.
         let uri = tracing::enabled!(tracing::Level::DEBUG).then(|| request.uri().clone());
 
+        let from_proxy = self.app.doors.is_proxy(arrival.peer, request.headers());
         let for_people = ui::fault::is_for_people(request.uri().path(), request.headers());
 
         let mut response = self.route(request, endpoint, arrival).await;
@@ -90,7 +91,7 @@ impl Layers {
         if status.is_server_error() {
             self.warn(&id, endpoint, problem.as_ref());
         }
-        if problem.is_some_and(|problem| problem.code == Code::Overloaded) {
+        if !from_proxy && problem.is_some_and(|problem| problem.code == Code::Overloaded) {
             response.extensions_mut().insert(Shed);
         }
         if let Some(uri) = uri {

@@ -16,7 +16,8 @@ use rusqlite::Connection;
 use super::room::{Kept, Place, Room};
 use crate::ledger::LedgerError;
 
-/// Changes a room, given the places at the front of every node's queue, as far as none of them can be missing. May be called again when another was first.
+/// Changes a room, given the places at the front of every node's queue, as far as none of them can be missing. May be
+/// called again when another was first.
 pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &[Place]) + Send);
 
 /// Those who wait at this node, the first of them.
