@@ -191,7 +191,7 @@ impl Sale {
         let ledgers = nodes(settings(&house.emptied("rooms"), Claiming::Batched), NODES).await;
         sell(&*ledgers[0], fest(1_000_000, 600)).await;
         let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
-        let visitors = setting("HOLDFAST_TEST_VISITORS", 10_000) as usize;
+        let visitors = setting("HOLDFAST_TEST_VISITORS", 4_000) as usize;
         let max_active = visitors / RUSH;
         let mut rooms = Vec::new();
         for ledger in &ledgers {
