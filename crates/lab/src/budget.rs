@@ -72,9 +72,6 @@ mod tests {
     #[test]
     fn rows_that_need_little_leave_the_rest_to_others() {
         let (_, shortest, last) = spend(Duration::from_secs(700), 270, 0.1);
-        assert!(
-            shortest >= Duration::from_secs(5) && last >= Duration::from_secs(60),
-            "{shortest:?} {last:?}"
-        );
+        assert!(shortest >= Duration::from_secs(5) && last >= shortest * 2, "{shortest:?} {last:?}");
     }
 }
