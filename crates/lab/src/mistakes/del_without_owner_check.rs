@@ -27,11 +27,12 @@ pub(super) struct DelWithoutOwnerCheck {
 }
 
 const LOCK: &str = "seat-lock";
-const LIVE: Duration = Duration::from_millis(120);
-/// Longer than the lock lives, and shorter than its life and the work of the next one.
-const PAUSE: Duration = Duration::from_millis(150);
-/// From reading to writing, well within a lock's life.
-const WORK: Duration = Duration::from_millis(80);
+const LIVE: Duration = Duration::from_millis(400);
+/// Longer than the lock lives, and shorter than its life and the work of the next one: by far enough either way that a
+/// busy machine does not hide it.
+const PAUSE: Duration = Duration::from_millis(550);
+/// From reading to writing, within a lock's life.
+const WORK: Duration = Duration::from_millis(300);
 
 #[async_trait]
 impl Way for DelWithoutOwnerCheck {
