@@ -7,9 +7,8 @@
 //! ```
 //! A [`schedule`] is what buyers will ask, made of dice. A [`shop`] answers them: the engine's own pipeline, gate and
 //! ledger ([`house`]), the same as servers of their own ([`served`]), or one of the ways in which real shops went wrong
-//! ([`mistakes`]). Whatever was asked and answered
-//! is a history, and the verdict on it is the checker's: nothing here counts its own wins. The [`report`] draws what it
-//! is given and judges nothing. Called by the binary; the server does not know this crate.
+//! ([`mistakes`]). Whatever was asked and answered is a history, and the verdict on it is the checker's: nothing here
+//! counts its own wins. The [`report`] draws what it is given and judges nothing. Called by the binary; the server does not know this crate.
 
 mod budget;
 mod crowd;
