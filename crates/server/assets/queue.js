@@ -17,7 +17,7 @@ class QueueStatus extends HTMLElement {
     // A stream that is refused is not tried again by the browser: then the page asks as it would without scripts.
     this.source.onerror = () => {
       if (this.source.readyState === EventSource.CLOSED) {
-        setTimeout(() => location.reload(), Number(this.dataset.retryMs));
+        setTimeout(() => this.go(() => location.reload()), Number(this.dataset.retryMs));
       }
     };
   }
@@ -26,14 +26,21 @@ class QueueStatus extends HTMLElement {
     this.source?.close();
   }
 
+  /** Once: going again while the next page is on its way would call the first one back. */
+  go(onward) {
+    if (this.gone) return;
+    this.gone = true;
+    onward();
+  }
+
   part(name) {
     return this.querySelector(`[data-part="${name}"]`);
   }
 
   show(place) {
-    if (place.state === "open" || place.state === "admitted") return location.assign(this.dataset.offer);
+    if (place.state === "open" || place.state === "admitted") return this.go(() => location.assign(this.dataset.offer));
     const drawn = place.ahead !== null && !this.part("ahead");
-    if (place.state !== this.dataset.state || drawn) return location.reload();
+    if (place.state !== this.dataset.state || drawn) return this.go(() => location.reload());
     if (place.ahead !== null) {
       this.least = Math.min(this.least, place.ahead);
       this.part("ahead").textContent = String(this.least);
