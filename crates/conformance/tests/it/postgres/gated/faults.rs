@@ -259,6 +259,25 @@ const OVERSOLD: &str = "SELECT count(*) FROM (
     GROUP BY offer_id, unit_no, u.capacity, u.held, u.booked
     HAVING sum(c.qty) > u.capacity OR sum(c.qty) <> u.held + u.booked) wrong";
 
+/// An epoch begins when a node could not tell Redis of an end, and until the others hear of it they may refuse what is
+/// free. On a busy machine that happens without any trouble of our making: a command takes longer than it may.
+const NOTE_EPOCHS: &str = "CREATE TABLE epochs_begun (at timestamptz DEFAULT clock_timestamp());
+    CREATE FUNCTION note_epoch() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO epochs_begun DEFAULT VALUES; RETURN NULL; END $$;
+    CREATE TRIGGER note_epoch AFTER UPDATE ON holdfast.gate_epoch EXECUTE FUNCTION note_epoch();
+    SELECT 'noted'";
+const EPOCHS_BEGUN: &str =
+    "SELECT coalesce(string_agg((extract(epoch FROM at) * 1e6)::bigint::text, ' '), '') FROM epochs_begun";
+/// From what was lost to the epoch that follows, and from there until every node has looked.
+const BEFORE_AN_EPOCH: Micros = 200_000;
+const AFTER_AN_EPOCH: Micros = 500_000;
+
+fn epochs(sale: &Sale, house: &House) -> Vec<(Micros, Micros)> {
+    let begun = sale.rows(house, EPOCHS_BEGUN);
+    let begun = begun.split_whitespace().map(|at| at.parse::<Micros>().expect("microseconds"));
+    begun.map(|at| (at - BEFORE_AN_EPOCH, at + AFTER_AN_EPOCH)).collect()
+}
+
 /// What is measured here is how soon things happen: these sales do not slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -271,6 +290,7 @@ fn show(gate: Strategy) {
     let proxy = runtime.block_on(FaultProxy::start(first.address())).expect("a proxy");
     let address = format!("redis://{}", proxy.address());
     let sale = Sale::open(&house, gate, &address, Whose::PostgreSql);
+    sale.rows(&house, NOTE_EPOCHS);
     let mut drama = Drama { sale: &sale, gate, rig: Rig { proxy, first, second } };
     for command in [probe(), place("owner", line("taken"))] {
         let reply = drama.wait(sale.nodes[0].execute(request(command, None)));
@@ -289,7 +309,7 @@ fn show(gate: Strategy) {
         }
         drama.sells();
     });
-    let troubles: Vec<_> = episodes.iter().map(Episode::lasted).collect();
+    let troubles: Vec<_> = episodes.iter().map(Episode::lasted).chain(epochs(&sale, &house)).collect();
     let what = format!("{gate} with Redis in trouble");
     tell(gate, &sale.crowd.recorder.history(None), &episodes);
     let history = sale.judged_but_for(&house, &what, seed, &troubles);
