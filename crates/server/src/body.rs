@@ -97,6 +97,12 @@ impl Sent {
         self.json().map(|Nothing {}| ())
     }
 
+    /// Who sent it, once it is read. Goes before a wait: while somebody keeps what was received, the connection needs
+    /// another buffer to notice that its caller hangs up.
+    pub(crate) fn into_caller(self) -> Caller {
+        self.caller
+    }
+
     pub(crate) fn request_id(&self) -> String {
         self.request_id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
     }

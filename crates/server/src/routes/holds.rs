@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdfast_domain::Command;
-use holdfast_engine::mint;
+use holdfast_engine::{ledger::IdempotencyKey, mint};
 
 use super::OfHold;
 use crate::{
@@ -30,16 +30,25 @@ use crate::{
         (status = 201, description = "The units are yours until the hold expires.", body = Hold<'_>),
         (status = 200, description = "You hold exactly this already.", body = Hold<'_>)))]
 pub(crate) async fn place(State(app): State<Shared>, FromAnyone(sent): FromAnyone) -> Response {
-    let mut response = claim(&app, &sent).await.into_response();
-    sent.caller.remember(&mut response);
+    let wanted = wanted(&sent);
+    let caller = sent.into_caller();
+    let mut response = claim(&app, &caller, wanted).await.into_response();
+    caller.remember(&mut response);
     response
 }
 
-async fn claim(app: &App, sent: &Sent) -> Result<Response, Problem> {
+type Wanted = (Command, Option<IdempotencyKey>);
+
+fn wanted(sent: &Sent) -> Result<Wanted, Problem> {
     let asked = sent.json::<PlaceHold<'_>>()?;
     let holder = holder(asked.holder.as_ref(), sent.caller.session())?;
     let command = Command::PlaceHold { hold: mint::hold_id(), holder, asks: asked.asks()? };
-    app.submit_for(&sent.caller, command, sent.idempotency()).await
+    Ok((command, sent.idempotency()))
+}
+
+async fn claim(app: &App, caller: &Caller, wanted: Result<Wanted, Problem>) -> Result<Response, Problem> {
+    let (command, key) = wanted?;
+    app.submit_for(caller, command, key).await
 }
 
 /// Read a hold.
