@@ -355,7 +355,9 @@ impl PostgresLedger {
     async fn work(&self, request: Request) -> Result<Reply, LedgerError> {
         match &self.claim {
             Some(claim) if claims::is_by_unit(&request.command) => {
-                let work = claims::execute(&self.books, &**claim, &request);
+                // A walk of several statements is a large thing to carry: whoever only queues for a batch would
+                // have to move it about as well.
+                let work = Box::pin(claims::execute(&self.books, &**claim, &request));
                 match &self.queues {
                     Some(queues) => queues.serve(&request, work).await,
                     None => work.await,
