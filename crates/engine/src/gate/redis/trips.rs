@@ -14,13 +14,14 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    iter::repeat_n,
     sync::Arc,
 };
 
-use holdfast_domain::{OfferId, UnitState};
+use holdfast_domain::{HoldId, OfferId, UnitState};
 use parking_lot::Mutex;
 use redis::Script;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     epoch::Epochs,
@@ -41,7 +42,7 @@ use crate::{
 const MOST_UNITS: usize = 512;
 
 /// What the judge says of one claim.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Answer {
     Pass,
     /// Not one that the judge can decide alone.
@@ -72,7 +73,15 @@ pub(super) struct Trips {
 #[derive(Debug)]
 struct Asker {
     claim: Claim,
+    came: Instant,
     told: oneshot::Sender<Result<Answer, Aside>>,
+}
+
+impl Asker {
+    /// The hold it asked for comes back where nobody waits for the answer any more.
+    fn hear(self, told: Result<Answer, Aside>) -> Option<HoldId> {
+        self.told.send(told).is_err().then_some(self.claim.hold)
+    }
 }
 
 impl Trips {
@@ -80,15 +89,12 @@ impl Trips {
         Self { route, waiting: Mutex::default() }
     }
 
-    /// What the judge says of this claim at some moment from now on.
+    /// What the judge says of this claim at some moment from now on. Takes two timeouts at most: one until a trip sets
+    /// out, which is looked at when it does, and that of the trip.
     pub(super) async fn ask(self: &Arc<Self>, offer: &OfferId, claim: Claim) -> Result<Answer, Aside> {
         let (told, answer) = oneshot::channel();
-        self.join(offer, Asker { claim, told });
-        // A trip has its own limit. This one is for those who had to wait for the trip before theirs as well.
-        match tokio::time::timeout(self.route.settings.timeout, answer).await {
-            Ok(told) => told.unwrap_or(Err(Aside::OutOfReach)),
-            Err(_) => Err(Aside::TimedOut),
-        }
+        self.join(offer, Asker { claim, came: Instant::now(), told });
+        answer.await.unwrap_or(Err(Aside::OutOfReach))
     }
 
     /// Goes with the next trip, which sets out at once where none is under way.
@@ -116,6 +122,10 @@ impl Trips {
         let mut waiting = self.waiting.lock();
         let line = waiting.get_mut(offer)?;
         line.retain(|asker| !asker.told.is_closed());
+        let late = line.partition_point(|asker| asker.came.elapsed() >= self.route.settings.timeout);
+        line.drain(..late).for_each(|asker| {
+            asker.hear(Err(Aside::TimedOut));
+        });
         if line.is_empty() {
             waiting.remove(offer);
             return None;
@@ -136,14 +146,16 @@ impl Route {
         askers.sort_by(|one, other| one.claim.wants().cmp(&other.claim.wants()));
         let answers = match self.look(offer, &askers).await {
             Ok(answers) => answers,
-            Err(aside) => return askers.into_iter().for_each(|asker| drop(asker.told.send(Err(aside)))),
+            Err(aside) => {
+                return askers.into_iter().for_each(|asker| {
+                    asker.hear(Err(aside));
+                });
+            }
         };
         let mut unheard = Vec::new();
         for (asker, answer) in askers.into_iter().zip(answers) {
             let noted = matches!(answer, Answer::Pass);
-            if asker.told.send(Ok(answer)).is_err() && noted {
-                unheard.push(asker.claim.hold);
-            }
+            unheard.extend(asker.hear(Ok(answer)).filter(|_| noted));
         }
         if !unheard.is_empty() {
             // What cannot be given back runs out by itself, and refuses nobody until then.
@@ -163,7 +175,11 @@ impl Route {
         let question = Question { judge: &self.judge, mark: &mark, now, pass_live: self.settings.pass_live };
         let said = self.slate(offer).ask(question, &claims).await?;
         metrics::histogram!("holdfast_gate_trip_size").record(askers.len() as f64);
-        let answers: Option<Vec<_>> = said.iter().map(|said| Answer::read(said)).collect();
+        // Never more of them than there are askers, whatever Redis says.
+        let run =
+            |(alike, said): (usize, Vec<i64>)| Some(repeat_n(Answer::read(&said)?, alike.min(askers.len())));
+        let answers = said.into_iter().map(run).collect::<Option<Vec<_>>>();
+        let answers = answers.map(|runs| runs.into_iter().flatten().collect::<Vec<_>>());
         match answers.filter(|answers| answers.len() == askers.len()) {
             Some(answers) => {
                 self.rebuilds.used(offer);

@@ -1,7 +1,7 @@
 -- Asks the judge about everybody who came along, in one step.
 -- ARGV: bits, mark, now (the ledger's clock), how long a pass lives (ms), then wishes: stake, number of units, unit and
 -- quantity of each, number of those who share the wish, hold and holder of each.
--- Returns one answer for each who asks.
+-- Returns how many in a row are told the same, and what: two lists of the same length.
 -- Rule: what nobody can have is looked up once for all who want it. Those to whom something else may have to be said,
 -- because they have some of it already or have reached the limit, are put to the judge one by one.
 
@@ -31,7 +31,16 @@ local function special(units, stake, holders)
   return found
 end
 
-local answers, at = {}, 5
+local alike, answers, at = {}, {}, 5
+
+local function tell(answer)
+  if answers[#answers] == answer then
+    alike[#alike] = alike[#alike] + 1
+  else
+    alike[#alike + 1], answers[#answers + 1] = 1, answer
+  end
+end
+
 while at <= #ARGV do
   local stake, units, holds, holders = tonumber(ARGV[at]), {}, {}, {}
   local askers = at + 2 + 2 * tonumber(ARGV[at + 1])
@@ -44,8 +53,8 @@ while at <= #ARGV do
   local full = ready == PASS and full_of(units, cap)
   local ones = full and special(units, stake, holders)
   for i, holder in ipairs(holders) do
-    answers[#answers + 1] = full and not ones[i] and full
-      or judge(holds[i], { holder = holder, ends = 0, stake = stake, units = units })
+    tell(full and not ones[i] and full
+      or judge(holds[i], { holder = holder, ends = 0, stake = stake, units = units }))
   end
 end
-return answers
+return { alike, answers }

@@ -79,12 +79,13 @@ impl Slate<'_> {
         call
     }
 
-    /// What the judge says of each claim, in numbers; see `slate.lua`. Neighbours who want the same cost one look.
+    /// What the judge says of the claims, in numbers (see `slate.lua`), and of how many in a row it says that.
+    /// Neighbours who want the same cost one look.
     pub(super) async fn ask(
         &self,
         question: Question<'_>,
         claims: &[&Claim],
-    ) -> Result<Vec<Vec<i64>>, Aside> {
+    ) -> Result<Vec<(usize, Vec<i64>)>, Aside> {
         let Question { judge, mark, now, pass_live } = question;
         let mut call = self.call(judge);
         call.arg(mark).arg(now.ms()).arg(pass_live.as_millis() as u64);
@@ -97,7 +98,8 @@ impl Slate<'_> {
                 call.arg(claim.hold.to_string()).arg(claim.holder.as_str());
             }
         }
-        self.server.invoke(&call).await
+        let (alike, said): (Vec<usize>, Vec<Vec<i64>>) = self.server.invoke(&call).await?;
+        Ok(alike.into_iter().zip(said).collect())
     }
 
     /// Chalks up a committed claim.
