@@ -36,11 +36,15 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 
 use crate::{
     failure::{EXIT_CODES, Exit, Failure},
     term::Term,
 };
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Sells each thing once: seats, slots and stock, from one binary with nothing else to install.
 #[derive(Debug, Parser)]
