@@ -121,6 +121,52 @@ house.test("a reload, a second tab and a return find the hold again", async ({ v
   await assertAccessible(page, "given back");
 });
 
+/** What the journal says of a hold, entry by entry. */
+const storyOf = async (shop, hold) => (await shop.api.get(`/v1/journal?hold=${hold}`)).data.map(({ kind }) => kind);
+
+/** Asks the server until the hold is as it should be: what a page says as it goes, nobody hears of otherwise. */
+async function untilHold(shop, hold, isRight) {
+  for (let asked = 0; ; asked += 1) {
+    const found = await shop.api.get(`/v1/holds/${hold}`);
+    if (isRight(found)) return found;
+    assert.ok(asked < 100, `the hold has ${found.expires_in_ms} ms left`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+const isShort = ({ expires_in_ms: left }) => left <= 60_000;
+const isLong = ({ expires_in_ms: left }) => left > 500_000;
+
+house.test("leaving shortens a hold, and coming back gives back its time", async ({ visit, shop }) => {
+  const page = await visit("/");
+  await holdBest(page, 1);
+  const [address, hold] = [page.url(), idIn(page)];
+  await page.getByText("Should this page close, it is kept for 1 minute at most").waitFor();
+  await page.getByRole("link", { name: "Shop" }).first().click();
+  await page.getByRole("heading", { name: "You are holding" }).waitFor();
+  await page.getByRole("link", { name: "Go on" }).first().click();
+  await page.waitForURL(address);
+  assert.deepEqual(await storyOf(shop, hold), ["hold_placed"], "from page to page nobody leaves");
+
+  await page.goto("about:blank");
+  await untilHold(shop, hold, isShort);
+  await page.goto(address);
+  await untilHold(shop, hold, isLong);
+  await page.locator("hold-timer.big .timer-figure").filter({ hasText: /^(9|10):/ }).waitFor();
+  assert.deepEqual(await storyOf(shop, hold), ["hold_placed", "hold_left", "hold_returned"]);
+});
+
+house.test("a second tab that closes takes nothing from the first", async ({ visitor, shop }) => {
+  const context = await visitor();
+  const page = await context.newPage();
+  await holdBest(page, 1);
+  const second = await context.newPage();
+  await second.goto(page.url());
+  await second.goto("about:blank");
+  await untilHold(shop, idIn(page), isShort);
+  await untilHold(shop, idIn(page), isLong);
+});
+
 house.test("two browsers race for one seat: one has it, the other has another", async ({ visit, shop }) => {
   const racers = await Promise.all([1, 2].map(() => visit("/o/hall", { javascript: false })));
   for (const page of racers) await page.locator('input[name=unit][value="B-7"]').check({ force: true });

@@ -103,6 +103,8 @@ fn next_of_its_offers(state: &State, event: &Event) -> Version {
         | Event::UnitsUnblocked { offer, .. } => vec![offer.clone()],
         Event::HoldPlaced(placed) => of_lines(&placed.lines),
         Event::HoldExtended { hold, .. }
+        | Event::HoldLeft { hold, .. }
+        | Event::HoldReturned { hold, .. }
         | Event::HoldReleased { hold }
         | Event::HoldExpired { hold }
         | Event::BookingConfirmed { hold, .. } => of_hold(*hold),

@@ -220,6 +220,8 @@ fn code(reply: &Reply) -> &'static str {
         Reply::Done(Outcome::Held { .. }) => "held",
         Reply::Done(Outcome::Extended(_)) => "extended",
         Reply::Done(Outcome::Released(_)) => "released",
+        Reply::Done(Outcome::Left(view)) if view.hold.returns_to.is_some() => "left",
+        Reply::Done(Outcome::Returned(_)) => "returned",
         Reply::Done(Outcome::Confirmed(_)) => "confirmed",
         Reply::Done(Outcome::Cancelled(_)) => "cancelled",
         Reply::Done(Outcome::PaymentBegun(_)) => "payment begun",

@@ -58,6 +58,8 @@ fn words(outcome: &Outcome) -> String {
         Outcome::Held { hold, again } => format!("held {:?} {again} {}", hold.hold, hold.at),
         Outcome::Extended(view) => format!("extended {:?} {}", view.hold, view.at),
         Outcome::Released(view) => format!("released {:?} {}", view.hold, view.at),
+        Outcome::Left(view) => format!("left {:?} {}", view.hold, view.at),
+        Outcome::Returned(view) => format!("returned {:?} {}", view.hold, view.at),
         Outcome::Confirmed(view) => format!("confirmed {:?} {}", view.booking, view.at),
         Outcome::Cancelled(view) => format!("cancelled {:?} {}", view.booking, view.at),
         Outcome::PaymentBegun(view) => format!("begun {:?} {}", view.booking, view.at),

@@ -21,6 +21,8 @@ pub(crate) fn outcome(state: &State, command: &Command, decision: &Decision, now
             match command {
                 Command::PlaceHold { .. } => Outcome::Held { hold: view, again: decision.events.is_empty() },
                 Command::ExtendHold { .. } => Outcome::Extended(view),
+                Command::LeaveHold { .. } => Outcome::Left(view),
+                Command::ReturnToHold { .. } => Outcome::Returned(view),
                 _ => Outcome::Released(view),
             }
         }

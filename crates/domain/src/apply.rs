@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     event::{Event, PaymentBegun, PaymentEvent, Placed},
-    hold::{Booking, BookingState, Hold, HoldState, Version},
+    hold::{Booking, BookingState, Hold, Version},
     ids::{BookingId, HoldId, OfferId},
     state::{OfferState, State},
     time::Moment,
@@ -53,8 +53,10 @@ fn absorb_as(state: &mut State, event: Event, at: Moment, version: Version) {
             units.into_iter().for_each(|unit| offer.change(unit, |unit| unit.blocked = false));
         }
         Event::HoldPlaced(placed) => place(state, placed),
-        Event::HoldExtended { hold, expires_at } => extend(state, hold, expires_at),
-        Event::HoldReleased { hold } => end(state, hold, at, |hold| hold.state = HoldState::Released { at }),
+        Event::HoldExtended { hold, expires_at } => keep(state, hold, |hold| hold.extend(expires_at)),
+        Event::HoldLeft { hold, expires_at } => keep(state, hold, |hold| hold.leave(expires_at)),
+        Event::HoldReturned { hold, expires_at } => keep(state, hold, |hold| hold.come_back(expires_at)),
+        Event::HoldReleased { hold } => end(state, hold, at, |hold| hold.release(at)),
         Event::HoldExpired { hold } => end(state, hold, at, |hold| hold.expire(at)),
         Event::BookingConfirmed { booking, hold } => confirm(state, booking, hold, at),
         Event::BookingCancelled { booking } => cancel(state, booking, at),
@@ -79,9 +81,10 @@ fn lift(state: &mut State, hold: HoldId) -> Box<Hold> {
     hold
 }
 
-fn extend(state: &mut State, id: HoldId, expires_at: Moment) {
+/// Changes when a hold ends, which it does not do yet.
+fn keep(state: &mut State, id: HoldId, change: impl FnOnce(&mut Hold)) {
     let mut hold = lift(state, id);
-    hold.extend(expires_at);
+    change(&mut hold);
     state.add_held(&hold);
     state.holds.insert(id, hold);
 }

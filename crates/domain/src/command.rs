@@ -39,6 +39,15 @@ pub enum Command {
     ReleaseHold {
         hold: HoldId,
     },
+    /// Its holder has left, and may come back: it is kept that long, and no longer than it would have been.
+    LeaveHold {
+        hold: HoldId,
+        keep_s: u32,
+    },
+    /// Its holder is back, and has what is left of its own time.
+    ReturnToHold {
+        hold: HoldId,
+    },
     Confirm {
         booking: BookingId,
         hold: HoldId,

@@ -63,6 +63,8 @@ pub fn decide(state: &State, command: &Command, actor: &Actor, now: Moment) -> R
         Command::PlaceHold { hold, holder, asks } => place::place(state, *hold, holder, asks, now),
         Command::ExtendHold { hold } => extend(state, *hold, actor, now),
         Command::ReleaseHold { hold } => release(state, *hold, actor, now),
+        Command::LeaveHold { hold, keep_s } => leave(state, *hold, *keep_s, actor, now),
+        Command::ReturnToHold { hold } => come_back(state, *hold, actor, now),
         Command::Confirm { booking, hold } => confirm(state, *booking, *hold, actor, now),
         Command::Cancel { booking } => cancel(state, *booking, actor, now),
         Command::Tidy { limit } => Ok(tidy(state, *limit, now)),
@@ -159,8 +161,33 @@ fn extend(state: &State, id: HoldId, actor: &Actor, now: Moment) -> Result<Decis
     let ttls = hold.lines.iter().map(|line| state.offers[&line.offer].offer().def().hold_ttl_s);
     let expires_at = now.plus_s(ttls.min().expect("a hold has lines"));
     // A shorter TTL since the hold was placed must not take time away from whoever asks for more.
-    let expires_at = expires_at.max(hold.expires_at);
+    let expires_at = expires_at.max(hold.own_end());
     Ok(Subject::Hold(id).with(vec![Event::HoldExtended { hold: id, expires_at }]))
+}
+
+/// Never later than before: whoever leaves again gains nothing, and one that is being paid is not let go of.
+fn leave(state: &State, id: HoldId, keep_s: u32, actor: &Actor, now: Moment) -> Result<Decision, Refusal> {
+    let hold = owned(state, id, actor, now)?;
+    let expires_at = now.plus_s(keep_s);
+    match live(hold, now) {
+        Ok(hold) if expires_at < hold.expires_at => {
+            Ok(Subject::Hold(id).with(vec![Event::HoldLeft { hold: id, expires_at }]))
+        }
+        Ok(_) | Err(Refusal::AlreadyBooked { .. }) => Ok(Subject::Hold(id).unchanged()),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+fn come_back(state: &State, id: HoldId, actor: &Actor, now: Moment) -> Result<Decision, Refusal> {
+    let hold = owned(state, id, actor, now)?;
+    match live(hold, now) {
+        Ok(Hold { returns_to: Some(expires_at), .. }) => {
+            let expires_at = *expires_at;
+            Ok(Subject::Hold(id).with(vec![Event::HoldReturned { hold: id, expires_at }]))
+        }
+        Ok(_) | Err(Refusal::AlreadyBooked { .. }) => Ok(Subject::Hold(id).unchanged()),
+        Err(refusal) => Err(refusal),
+    }
 }
 
 /// Repeatable: giving back what is already given back changes nothing.

@@ -35,6 +35,16 @@ pub enum Event {
         hold: HoldId,
         expires_at: Moment,
     },
+    /// Its holder has left: it ends sooner.
+    HoldLeft {
+        hold: HoldId,
+        expires_at: Moment,
+    },
+    /// Its holder came back in time: it ends when it would have.
+    HoldReturned {
+        hold: HoldId,
+        expires_at: Moment,
+    },
     HoldReleased {
         hold: HoldId,
     },
@@ -132,6 +142,8 @@ impl Event {
             Self::UnitsUnblocked { .. } => "units_unblocked",
             Self::HoldPlaced(_) => "hold_placed",
             Self::HoldExtended { .. } => "hold_extended",
+            Self::HoldLeft { .. } => "hold_left",
+            Self::HoldReturned { .. } => "hold_returned",
             Self::HoldReleased { .. } => "hold_released",
             Self::HoldExpired { .. } => "hold_expired",
             Self::BookingConfirmed { .. } => "booking_confirmed",

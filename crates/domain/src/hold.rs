@@ -13,7 +13,8 @@
 //! ```
 //! Expiry is a predicate on `now`, never an event somebody must deliver: an `active` hold whose time has come
 //! counts as expired from that millisecond on, whether or not the tidying sweep has written so. A hold that is being
-//! paid is pinned: it lives until `pinned_until`, which was settled when the payment began.
+//! paid is pinned: it lives until `pinned_until`, which was settled when the payment began. An active hold whose holder has
+//! left ends sooner, and has its own end again if they come back before that.
 
 use std::sync::Arc;
 
@@ -90,6 +91,9 @@ pub struct Hold {
     pub amount: Money,
     pub currency: Currency,
     pub expires_at: Moment,
+    /// Its holder has left, and so it ends sooner: the end that it has again if they come back in time. Only of an active
+    /// one, and later than `expires_at`.
+    pub returns_to: Option<Moment>,
     pub extensions: u8,
     /// How many payments were begun on it.
     pub payments: u8,
@@ -112,6 +116,7 @@ impl Hold {
             amount,
             currency,
             expires_at,
+            returns_to: None,
             extensions,
             payments,
             relaxed,
@@ -120,12 +125,36 @@ impl Hold {
     }
 
     pub fn extend(&mut self, expires_at: Moment) {
-        self.expires_at = expires_at;
+        self.come_back(expires_at);
         self.extensions += 1;
+    }
+
+    /// Its holder has left: it ends then, unless they come back.
+    pub fn leave(&mut self, expires_at: Moment) {
+        self.returns_to = Some(self.own_end());
+        self.expires_at = expires_at;
+    }
+
+    /// Its holder is there, and it lasts until then.
+    pub fn come_back(&mut self, expires_at: Moment) {
+        self.returns_to = None;
+        self.expires_at = expires_at;
+    }
+
+    /// When it ends if its holder stays, or comes back in time.
+    pub fn own_end(&self) -> Moment {
+        self.returns_to.unwrap_or(self.expires_at)
+    }
+
+    /// Given back.
+    pub const fn release(&mut self, at: Moment) {
+        self.returns_to = None;
+        self.state = HoldState::Released { at };
     }
 
     /// Turns into a booking, of the hold's own version.
     pub fn book(&mut self, booking: BookingId, at: Moment) -> Booking {
+        self.returns_to = None;
         self.state = HoldState::Booked { booking };
         self.booking(booking, BookingState::Confirmed, at)
     }
@@ -134,7 +163,7 @@ impl Hold {
     pub fn pay(&mut self, begun: &PaymentBegun, at: Moment) -> Booking {
         let PaymentBegun { booking, method, expires_at, pinned_until, due_at, .. } = begun;
         self.state = HoldState::Paying { booking: *booking, pinned_until: *pinned_until };
-        self.expires_at = *expires_at;
+        self.come_back(*expires_at);
         self.payments = self.payments.saturating_add(1);
         let payment = Payment::begun(method.clone(), *due_at);
         Booking { payment: Some(payment.into()), ..self.booking(*booking, BookingState::Pending, at) }
@@ -157,7 +186,7 @@ impl Hold {
 
     /// Its time is up, and that is written down.
     pub fn expire(&mut self, at: Moment) {
-        self.expires_at = self.ends_at();
+        self.come_back(self.ends_at());
         self.state = HoldState::Expired { at };
     }
 
@@ -166,7 +195,7 @@ impl Hold {
     pub fn unpin(&mut self, given_back: bool, at: Moment) {
         match (self.ends_at() <= at, given_back) {
             (true, _) => self.expire(at),
-            (false, true) => self.state = HoldState::Released { at },
+            (false, true) => self.release(at),
             (false, false) => self.state = HoldState::Active,
         }
     }

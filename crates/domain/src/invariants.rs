@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    hold::{Booking, BookingState, HoldState, Line},
+    hold::{Booking, BookingState, Hold, HoldState, Line},
     ids::OfferId,
     money::Money,
     offer::{Inventory, UnitNo},
@@ -55,6 +55,7 @@ pub fn check(state: &State) -> Vec<Broken> {
     }
     broken.extend(state.bookings().filter_map(money_is_off));
     broken.extend(pinned_for_nobody(state));
+    broken.extend(state.holds().filter_map(left_for_longer));
     if broken.is_empty() && State::from_parts(state.parts()) != without_order(state) {
         let what = "counters, claims or stakes differ from the sum of holds and bookings".to_owned();
         broken.push(Broken { invariant: "I3", what });
@@ -113,6 +114,14 @@ fn pinned_for_nobody(state: &State) -> impl Iterator<Item = Broken> {
         let what = format!("{hold} is pinned for {booking}, which is not being paid");
         Broken { invariant: "I10", what }
     })
+}
+
+/// Whoever leaves has less time than before, and what has ended waits for nobody.
+fn left_for_longer(hold: &Hold) -> Option<Broken> {
+    let full = hold.returns_to?;
+    let fits = hold.state == HoldState::Active && hold.expires_at < full;
+    let what = || format!("{} was left and would return to {full}: {hold:?}", hold.id);
+    (!fits).then(|| Broken { invariant: "I8", what: what() })
 }
 
 /// Quantities held and booked per unit, straight from the holds and bookings.

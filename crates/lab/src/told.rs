@@ -39,7 +39,9 @@ fn taken(conflicts: &[InTheWay], refusal: &Refusal, unit: impl Fn(&InTheWay) -> 
 pub fn version(came: &Came) -> Option<u64> {
     match came {
         Came::Held { hold, .. } => Some(hold.hold.version.0),
-        Came::Extended(view) | Came::Released(view) => Some(view.hold.version.0),
+        Came::Extended(view) | Came::Released(view) | Came::Left(view) | Came::Returned(view) => {
+            Some(view.hold.version.0)
+        }
         Came::Confirmed(view) | Came::Cancelled(view) => Some(view.booking.version.0),
         _ => None,
     }

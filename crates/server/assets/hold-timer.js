@@ -3,6 +3,10 @@
 // The visitor's clock is never asked, for it may be wrong: only how much time has passed since the answer arrived,
 // which a monotonic clock knows. Whenever the page was out of sight the server is asked again, because that clock may
 // sleep with the machine.
+//
+// With `data-attend="hold_…"` the server hears when the page goes away, and when it is there again.
+
+import { attend, comeBack } from "./hold-presence.js";
 
 const ASK_AGAIN_AFTER_MS = 20_000;
 const OFFER_EXTENSION_MS = 60_000;
@@ -13,6 +17,7 @@ class HoldTimer extends HTMLElement {
   #saidMinutes = null;
   #hiddenAt = 0;
   #offered = false;
+  #leave = null;
 
   connectedCallback() {
     // The answer arrived some time before this script ran.
@@ -23,10 +28,16 @@ class HoldTimer extends HTMLElement {
     this.#ticking = setInterval(() => this.#tick(), 250);
     document.addEventListener("visibilitychange", this);
     addEventListener("pageshow", this);
+    this.#leave = new AbortController();
+    if (this.dataset.attend) {
+      attend(this.dataset.attend, this.#leave);
+      document.querySelector("[data-leaving]")?.removeAttribute("hidden");
+    }
     this.#tick();
   }
 
   disconnectedCallback() {
+    this.#leave.abort();
     clearInterval(this.#ticking);
     document.removeEventListener("visibilitychange", this);
     removeEventListener("pageshow", this);
@@ -87,6 +98,8 @@ class HoldTimer extends HTMLElement {
   async #askServer(persisted) {
     if (!persisted && performance.now() - this.#hiddenAt < ASK_AGAIN_AFTER_MS) return;
     try {
+      // Another tab may have gone meanwhile, and this one may not have heard of it.
+      if (this.dataset.attend) await comeBack(this.dataset.attend);
       const asked = performance.now();
       const answer = await fetch(`/v1/holds/${this.dataset.hold}`, { cache: "no-store" });
       if (!answer.ok) return;

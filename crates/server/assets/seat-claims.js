@@ -3,6 +3,7 @@
 // The holds of the session are remembered by id in the browser, so that a reload or a second tab finds them; what they are
 // is always asked of the server. Holds that the page knows of (`data-holds`) count the same.
 
+import { attend, comeBack } from "./hold-presence.js";
 import { Refusal, newIntention } from "./holdfast.js";
 import { isNewer } from "./seat-model.js";
 
@@ -11,7 +12,7 @@ const KEPT = 20;
 export class SeatClaims {
   /** Units on their way. */
   claiming = new Set();
-  /** Live holds by id: `{ id, units, amount, version, endsAt }`, the end by this page's own clock that never jumps. */
+  /** Live holds by id: `{ id, units, amount, version, endsAt, attended }`, the end by this page's own clock that never jumps. */
   holds = new Map();
   #ofUnit = new Map();
 
@@ -19,6 +20,7 @@ export class SeatClaims {
     this.client = client;
     this.model = model;
     this.onChange = onChange;
+    this.signal = signal;
     this.store = `holdfast:holds:${model.offer}`;
     addEventListener("storage", (event) => event.key === this.store && this.refresh(), { signal });
   }
@@ -30,7 +32,8 @@ export class SeatClaims {
   /** Finds the holds of this session again. */
   async refresh(known = []) {
     const ids = [...new Set([...known, ...this.#remembered()])].filter((id) => !this.holds.has(id));
-    const found = await Promise.all(ids.map((id) => this.client.readHold(id).catch(() => null)));
+    const read = (id) => comeBack(id).then(() => this.client.readHold(id));
+    const found = await Promise.all(ids.map((id) => read(id).catch(() => null)));
     found.filter((hold) => hold?.state === "active").forEach((hold) => this.#keep(hold));
     this.#remember();
   }
@@ -42,7 +45,7 @@ export class SeatClaims {
     try {
       const lines = units.map((unit) => ({ offer: this.model.offer, unit: this.model.key(unit) }));
       const hold = await this.client.hold(lines, { intention: newIntention() });
-      return this.#keep(hold);
+      return this.#keep(hold, { fresh: true });
     } finally {
       units.forEach((unit) => this.claiming.delete(unit));
       this.onChange(units);
@@ -62,6 +65,7 @@ export class SeatClaims {
   forget(id) {
     const hold = this.holds.get(id);
     if (!hold) return;
+    hold.attended.abort();
     this.holds.delete(id);
     hold.units.forEach((unit) => this.#ofUnit.delete(unit));
     this.#remember();
@@ -76,11 +80,15 @@ export class SeatClaims {
     }
   }
 
-  #keep(hold) {
+  #keep(hold, { fresh = false } = {}) {
     const mine = hold.lines.filter((line) => line.offer === this.model.offer);
     const units = mine.map((line) => this.model.find(line.unit)).sort((one, other) => one - other);
     const endsAt = performance.now() + hold.expires_in_ms;
-    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt };
+    this.holds.get(hold.id)?.attended.abort();
+    const attended = new AbortController();
+    this.signal.addEventListener("abort", () => attended.abort(), { signal: attended.signal });
+    attend(hold.id, { signal: attended.signal, fresh });
+    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt, attended };
     this.holds.set(hold.id, kept);
     units.forEach((unit) => this.#ofUnit.set(unit, kept));
     this.#remember();

@@ -55,6 +55,8 @@ pub(crate) struct App {
     pub desk: Option<Desk>,
     pub rooms: Arc<Rooms>,
     pub lab: Option<Arc<dyn Lab>>,
+    /// How long a hold is kept for a buyer whose page has gone away; `None` for as long as any other.
+    pub leave_keep_s: Option<u32>,
     pub auth: Auth,
     pub doors: Doors,
     pub limits: Limits,
@@ -69,8 +71,16 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(parts: Parts, closing: CancellationToken) -> Self {
-        let Settings { admin_key, session_secret, secure_cookies, allowed_origins, limits, rates, proxies } =
-            parts.settings;
+        let Settings {
+            admin_key,
+            session_secret,
+            secure_cookies,
+            allowed_origins,
+            limits,
+            rates,
+            proxies,
+            leave_keep,
+        } = parts.settings;
         let ledger = Arc::clone(parts.pipeline.ledger());
         Self {
             auth: Auth {
@@ -85,6 +95,7 @@ impl App {
             desk: parts.payments.map(Desk::from),
             rooms: parts.rooms,
             lab: parts.lab,
+            leave_keep_s: Some(leave_keep.as_secs() as u32).filter(|&keep_s| keep_s > 0),
             requests: Semaphore::new(limits.max_requests),
             streams: Arc::new(Semaphore::new(limits.max_streams)),
             limits,

@@ -33,6 +33,7 @@ assets! {
     "booking.js"
     "docs.css"
     "docs.js"
+    "hold-presence.js"
     "hold-timer.js"
     "holdfast.js"
     "icon.svg"

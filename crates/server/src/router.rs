@@ -75,6 +75,8 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/holds/{id}", get(ui::hold::read))
         .route("/holds/{id}/extend", post(ui::hold::extend))
         .route("/holds/{id}/release", post(ui::hold::release))
+        .route("/holds/{id}/leave", post(ui::hold::leave))
+        .route("/holds/{id}/return", post(ui::hold::come_back))
         .route("/holds/{id}/book", post(ui::checkout::book))
         .route("/bookings/{id}", get(ui::booking::read))
         .route("/bookings/{id}/cancel", post(ui::booking::cancel))

@@ -21,6 +21,8 @@ pub struct Settings {
     pub rates: RateLimits,
     /// Who stands between us and the clients.
     pub proxies: TrustedProxies,
+    /// How long a hold is kept for a buyer whose page has gone away; zero for as long as any other.
+    pub leave_keep: Duration,
 }
 
 impl Settings {
@@ -34,6 +36,7 @@ impl Settings {
             limits: Limits::default(),
             rates: RateLimits::default(),
             proxies: TrustedProxies::default(),
+            leave_keep: Duration::from_secs(60),
         }
     }
 

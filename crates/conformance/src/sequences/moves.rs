@@ -33,6 +33,17 @@ pub enum Move {
         by: By,
         key: Option<u8>,
     },
+    Leave {
+        hold: u8,
+        by: By,
+        key: Option<u8>,
+        keep_s: u8,
+    },
+    Return {
+        hold: u8,
+        by: By,
+        key: Option<u8>,
+    },
     Confirm {
         hold: u8,
         by: By,
@@ -145,6 +156,9 @@ pub fn a_move(with_restarts: bool) -> impl Strategy<Value = Move> {
             .prop_map(|(holder, wanted, key, by)| Move::Hold { holder, wanted, key, by }),
         2 => (0u8..12, by(), key()).prop_map(|(hold, by, key)| Move::Extend { hold, by, key }),
         3 => (0u8..12, by(), key()).prop_map(|(hold, by, key)| Move::Release { hold, by, key }),
+        3 => (0u8..12, by(), key(), 0u8..90)
+            .prop_map(|(hold, by, key, keep_s)| Move::Leave { hold, by, key, keep_s }),
+        2 => (0u8..12, by(), key()).prop_map(|(hold, by, key)| Move::Return { hold, by, key }),
         5 => (0u8..12, by(), key()).prop_map(|(hold, by, key)| Move::Confirm { hold, by, key }),
         2 => (0u8..12, by(), key()).prop_map(|(booking, by, key)| Move::Cancel { booking, by, key }),
         5 => (0u8..12, by(), key(), 0u8..90)
@@ -285,6 +299,10 @@ impl Move {
             }
             Self::Extend { hold, by, key } => (Command::ExtendHold { hold: a_hold(hold) }, *by, *key),
             Self::Release { hold, by, key } => (Command::ReleaseHold { hold: a_hold(hold) }, *by, *key),
+            Self::Leave { hold, by, key, keep_s } => {
+                (Command::LeaveHold { hold: a_hold(hold), keep_s: (*keep_s).into() }, *by, *key)
+            }
+            Self::Return { hold, by, key } => (Command::ReturnToHold { hold: a_hold(hold) }, *by, *key),
             Self::Confirm { hold, by, key } => {
                 (Command::Confirm { booking: BookingId::from_bits(minted), hold: a_hold(hold) }, *by, *key)
             }

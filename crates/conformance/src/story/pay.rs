@@ -27,7 +27,7 @@ pub(super) fn begin(step: &Step, booking: BookingId, hold: HoldId) -> Result<Com
     Ok(Command::BeginPayment { booking, hold, method, terms })
 }
 
-fn seconds(step: &Step, name: &str, otherwise: u32) -> Result<u32, Fault> {
+pub(super) fn seconds(step: &Step, name: &str, otherwise: u32) -> Result<u32, Fault> {
     let Some(span) = step.option(name) else { return Ok(otherwise) };
     let ms = span_ms(span).ok_or_else(|| Fault::at(step, "not a span of time"))?;
     u32::try_from(ms / 1000).map_err(|_| Fault::at(step, "too long"))

@@ -135,6 +135,10 @@ impl<'s> Teller<'s> {
             },
             "extend" => Command::ExtendHold { hold: self.hold_named(step)? },
             "release" => Command::ReleaseHold { hold: self.hold_named(step)? },
+            "leave" => {
+                Command::LeaveHold { hold: self.hold_named(step)?, keep_s: pay::seconds(step, "keep", 60)? }
+            }
+            "return" => Command::ReturnToHold { hold: self.hold_named(step)? },
             "confirm" => {
                 Command::Confirm { booking: BookingId::from_bits(self.mint()), hold: self.hold_named(step)? }
             }

@@ -73,6 +73,8 @@ impl Naming {
             }
             Outcome::Extended(hold) => self.about_hold("extended", hold),
             Outcome::Released(hold) => self.about_hold("released", hold),
+            Outcome::Left(hold) => self.about_hold("left", hold),
+            Outcome::Returned(hold) => self.about_hold("returned", hold),
             Outcome::Confirmed(booking) => self.about_booking("confirmed", booking),
             Outcome::Cancelled(booking) => self.about_booking("cancelled", booking),
             Outcome::PaymentBegun(booking) => self.about_booking("begun", booking),

@@ -95,6 +95,25 @@ async fn an_expired_hold_is_in_nobodys_way() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_was_left_is_in_the_way_for_as_long_as_it_is_kept() {
+    for strategy in [Strategy::Lua, Strategy::Bitmap] {
+        let (_redis, shop) = seats(strategy).await;
+        let [gone, back] = [shop.held("alice", seat("A-1")).await, shop.held("alice", seat("A-2")).await];
+        for hold in [gone.hold.id, back.hold.id] {
+            shop.submit(Command::LeaveHold { hold, keep_s: 60 }).await;
+        }
+        shop.until_refused("bob", seat("A-1")).await;
+        shop.submit(Command::ReturnToHold { hold: back.hold.id }).await;
+        shop.clock.advance_ms(59_000);
+        assert!(shop.gate_says("bob", seat("A-1")).await.is_some(), "kept for a minute");
+        shop.clock.advance_ms(1_000);
+        shop.held("bob", seat("A-1")).await;
+        let refused = shop.gate_says("bob", seat("A-2")).await.expect("she came back");
+        assert_eq!(Reply::Refused(refused), shop.ledger_says("bob", seat("A-2")).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_it_gets_it_back_and_a_used_key_its_first_answer() {
     let (_redis, shop) = seats(Strategy::Lua).await;
     let first = shop.held("alice", seat("A-1")).await;

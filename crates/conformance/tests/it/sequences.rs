@@ -41,11 +41,13 @@ impl<F: Fn() -> Pair> Pairs<F> {
 }
 
 /// Every answer there is must have been given, or the agreement proves nothing about it.
-const EVERY_ANSWER: [&str; 30] = [
+const EVERY_ANSWER: [&str; 32] = [
     "held",
     "held again",
     "extended",
     "released",
+    "left",
+    "returned",
     "confirmed",
     "cancelled",
     "tidied",

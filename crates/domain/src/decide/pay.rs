@@ -84,7 +84,7 @@ fn begin(
 fn with_grace(state: &State, hold: &Hold, terms: PayTerms, now: Moment) -> Moment {
     let ttls = hold.lines.iter().map(|line| state.offers[&line.offer].offer().def().hold_ttl_s);
     let grace_s = ttls.min().expect("a hold has lines").min(terms.grace_s);
-    if hold.payments == 0 { hold.expires_at.max(now.plus_s(grace_s)) } else { hold.expires_at }
+    if hold.payments == 0 { hold.own_end().max(now.plus_s(grace_s)) } else { hold.own_end() }
 }
 
 /// A hold is not let go before somebody has asked the provider once more.

@@ -1,4 +1,4 @@
-use holdfast_domain::{Command, Event, Limit, Refusal};
+use holdfast_domain::{BookingId, Command, Event, Limit, PayTerms, Refusal};
 
 use crate::sale::{Sale, TTL_S, hall, id, seats, stock, unit};
 
@@ -41,6 +41,47 @@ fn extending_is_from_now_and_three_times_at_most() {
     }
     let refused = sale.tell(Command::ExtendHold { hold });
     assert_eq!(refused, Err(Refusal::LimitReached(Limit::Extensions { limit: 3 })));
+}
+
+#[test]
+fn leaving_shortens_a_hold_and_coming_back_gives_back_what_is_left() {
+    let mut sale = Sale::new().with(hall("hall", &[("A", &[4])]));
+    let hold = sale.hold("alice", seats("hall", &["A-1"])).unwrap();
+    let own_end = sale.get(hold).expires_at;
+    sale.tell(Command::LeaveHold { hold, keep_s: 60 }).unwrap();
+    assert_eq!((sale.get(hold).expires_at, sale.get(hold).own_end()), (sale.now.plus_s(60), own_end));
+    sale.tick_ms(59_999);
+    assert!(sale.hold("bob", seats("hall", &["A-1"])).is_err(), "kept for whoever comes back");
+    let again = sale.tell(Command::LeaveHold { hold, keep_s: 60 }).unwrap();
+    assert!(again.events.is_empty(), "leaving again gains nothing");
+    let mut gone = sale.clone();
+    sale.tell(Command::ReturnToHold { hold }).unwrap();
+    assert_eq!((sale.get(hold).expires_at, sale.get(hold).returns_to), (own_end, None));
+    assert!(sale.tell(Command::ReturnToHold { hold }).unwrap().events.is_empty(), "there already");
+    gone.tick_ms(1);
+    assert_eq!(gone.tell(Command::ReturnToHold { hold }), Err(Refusal::HoldExpired));
+    assert!(gone.hold("bob", seats("hall", &["A-1"])).is_ok());
+}
+
+#[test]
+fn leaving_never_gives_time_and_whoever_does_something_is_there() {
+    let mut sale = Sale::new().with(hall("hall", &[("A", &[4])]));
+    let hold = sale.hold("alice", seats("hall", &["A-1"])).unwrap();
+    let own_end = sale.get(hold).expires_at;
+    assert!(sale.tell(Command::LeaveHold { hold, keep_s: TTL_S }).unwrap().events.is_empty());
+    sale.tell(Command::LeaveHold { hold, keep_s: 1 }).unwrap();
+    let mut extended = sale.clone();
+    extended.tell(Command::ExtendHold { hold }).unwrap();
+    assert_eq!((extended.get(hold).expires_at, extended.get(hold).returns_to), (own_end, None));
+    let mut paying = sale.clone();
+    let terms = PayTerms { pin_s: 120, grace_s: 0, look_s: 10 };
+    let booking = BookingId::from_bits(7);
+    paying.tell(Command::BeginPayment { booking, hold, method: None, terms }).unwrap();
+    assert_eq!((paying.get(hold).expires_at, paying.get(hold).returns_to), (own_end, None));
+    let leaving = paying.tell(Command::LeaveHold { hold, keep_s: 1 }).unwrap();
+    assert!(leaving.events.is_empty(), "whoever pays may be sent to the bank's page");
+    assert!(sale.confirm(hold).is_ok(), "and a hold that was left is a hold");
+    assert!(sale.tell(Command::LeaveHold { hold, keep_s: 1 }).unwrap().events.is_empty());
 }
 
 #[test]

@@ -17,6 +17,8 @@ enum Step {
     Mixed { who: u8, seat: u32, qty: u32, quarter: i64 },
     Extend(prop::sample::Index),
     Release(prop::sample::Index),
+    Leave(prop::sample::Index, u32),
+    Return(prop::sample::Index),
     Confirm(prop::sample::Index),
     Cancel(prop::sample::Index),
     Pay(prop::sample::Index),
@@ -114,6 +116,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(who, seat, qty, quarter)| Step::Mixed { who, seat, qty, quarter }),
         1 => any::<prop::sample::Index>().prop_map(Step::Extend),
         2 => any::<prop::sample::Index>().prop_map(Step::Release),
+        2 => (any::<prop::sample::Index>(), 0..TTL_S * 2).prop_map(|(nth, keep_s)| Step::Leave(nth, keep_s)),
+        2 => any::<prop::sample::Index>().prop_map(Step::Return),
         2 => any::<prop::sample::Index>().prop_map(Step::Confirm),
         2 => any::<prop::sample::Index>().prop_map(Step::Cancel),
         3 => any::<prop::sample::Index>().prop_map(Step::Pay),
@@ -184,6 +188,10 @@ impl Run {
             }
             Step::Extend(nth) => Command::ExtendHold { hold: hold_of(nth, &self.holds)? },
             Step::Release(nth) => Command::ReleaseHold { hold: hold_of(nth, &self.holds)? },
+            Step::Leave(nth, keep_s) => {
+                Command::LeaveHold { hold: hold_of(nth, &self.holds)?, keep_s: *keep_s }
+            }
+            Step::Return(nth) => Command::ReturnToHold { hold: hold_of(nth, &self.holds)? },
             Step::Confirm(nth) => {
                 let booking = BookingId::from_bits(self.bookings.len() as u128);
                 Command::Confirm { booking, hold: hold_of(nth, &self.holds)? }

@@ -26,7 +26,7 @@ mod wording;
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use holdfast_domain::{HoldId, HolderId, Line, Moment, Offer, OfferId, Refusal, UnitNo};
+use holdfast_domain::{HoldId, HolderId, Line, Moment, Offer, OfferId, Refusal, UnitNo, Version};
 
 use crate::ledger::{IdempotencyKey, LedgerError, Reply, Request};
 
@@ -146,6 +146,8 @@ pub struct Claim {
     pub stake: u64,
     /// When it ends by itself; a booking does not.
     pub until: Option<Moment>,
+    /// The entry that made it so: of two words about one claim the newer counts.
+    pub version: Version,
 }
 
 impl Claim {
@@ -161,6 +163,7 @@ impl Claim {
         hold: HoldId,
         holder: &HolderId,
         until: Option<Moment>,
+        version: Version,
     ) -> Self {
         let here = || lines.iter().filter(|line| line.offer == *offer);
         Self {
@@ -169,6 +172,7 @@ impl Claim {
             units: here().flat_map(|line| line.units().map(|unit| (unit, line.qty))).collect(),
             stake: here().map(|line| u64::from(line.qty)).sum(),
             until,
+            version,
         }
     }
 }

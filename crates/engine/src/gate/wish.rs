@@ -6,7 +6,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use holdfast_domain::{
-    Ask, HoldId, HolderId, Inventory, Kind, Line, Money, Offer, OfferId, Pick, UnitNo, decide::named_line,
+    Ask, HoldId, HolderId, Inventory, Kind, Line, Money, Offer, OfferId, Pick, UnitNo, Version,
+    decide::named_line,
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -106,6 +107,7 @@ impl Wish {
             units: part.units().collect(),
             stake: part.stake,
             until: None,
+            version: Version::default(),
         }
     }
 

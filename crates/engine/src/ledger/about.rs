@@ -31,7 +31,9 @@ pub(super) fn about(state: &State, event: &Event) -> About {
             let about = About { hold: Some(placed.hold), ..of_lines(state, &placed.lines) };
             about.turning("available", "held")
         }
-        Event::HoldExtended { hold, .. } => of_hold(state, *hold).turning("held", "held"),
+        Event::HoldExtended { hold, .. }
+        | Event::HoldLeft { hold, .. }
+        | Event::HoldReturned { hold, .. } => of_hold(state, *hold).turning("held", "held"),
         Event::HoldReleased { hold } | Event::HoldExpired { hold } => {
             of_hold(state, *hold).turning("held", "available")
         }

@@ -21,6 +21,8 @@ impl Touched {
             }
             Event::HoldPlaced(placed) => self.touch_lines(state, &placed.lines),
             Event::HoldExtended { hold, .. }
+            | Event::HoldLeft { hold, .. }
+            | Event::HoldReturned { hold, .. }
             | Event::HoldReleased { hold }
             | Event::HoldExpired { hold }
             | Event::BookingConfirmed { hold, .. } => {

@@ -154,6 +154,9 @@ pub enum Outcome {
     },
     Extended(HoldView),
     Released(HoldView),
+    /// Its holder has left, or had before: it ends when it says.
+    Left(HoldView),
+    Returned(HoldView),
     Confirmed(BookingView),
     Cancelled(BookingView),
     PaymentBegun(BookingView),

@@ -131,6 +131,8 @@ pub(super) fn outcome(
             match command {
                 Command::ExtendHold { .. } => Outcome::Extended(view),
                 Command::ReleaseHold { .. } => Outcome::Released(view),
+                Command::LeaveHold { .. } => Outcome::Left(view),
+                Command::ReturnToHold { .. } => Outcome::Returned(view),
                 _ => Outcome::Held { hold: view, again: events == 0 },
             }
         }
@@ -160,8 +162,10 @@ pub(super) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<Of
     let held = state.holds().filter(|hold| hold.is_live(now) && here(&hold.lines));
     let booked =
         state.bookings().filter(|booking| booking.state == BookingState::Confirmed && here(&booking.lines));
-    let held = held.map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.ends_at())));
-    let booked = booked.map(|booking| Claim::of(&booking.lines, id, booking.hold, &booking.holder, None));
+    let held = held
+        .map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.ends_at()), hold.version));
+    let booked = booked
+        .map(|booking| Claim::of(&booking.lines, id, booking.hold, &booking.holder, None, booking.version));
     Some(OfferClaims {
         offer: Arc::clone(at.offer()),
         blocked: at.blocked_units(),

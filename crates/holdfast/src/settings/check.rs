@@ -23,6 +23,7 @@ pub struct Settings {
     pub threads: Option<usize>,
     pub allowed_origins: Vec<String>,
     pub secure_cookies: bool,
+    pub leave_keep: Duration,
     pub server: holdfast_server::Limits,
     pub pipeline: pipeline::Limits,
     pub embedded: embedded::Limits,
@@ -75,6 +76,7 @@ impl Settings {
             threads: Some(read.count("threads", 0..=1024)).filter(|&threads| threads > 0),
             allowed_origins: read.origins("allowed_origins"),
             secure_cookies: read.flag("secure_cookies"),
+            leave_keep: read.duration("leave_keep", Duration::ZERO..=DAY),
             server: read.server(),
             pipeline: pipeline::Limits {
                 max_in_flight: read.count("max_in_flight", 1..=1_000_000),
@@ -108,6 +110,7 @@ impl Settings {
         let settings = holdfast_server::Settings {
             secure_cookies: self.secure_cookies,
             allowed_origins: self.allowed_origins.clone(),
+            leave_keep: self.leave_keep,
             limits: self.server.clone(),
             rates: self.admission.rates.clone(),
             proxies: self.admission.proxies.clone(),

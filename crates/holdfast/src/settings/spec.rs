@@ -109,6 +109,13 @@ pub const SPECS: &[Spec] = &[
         "false",
         "Send session cookies over https only; turn on behind TLS",
     ),
+    setting(
+        SERVER,
+        "leave_keep",
+        "DURATION",
+        "60s",
+        "How long a hold is kept for a buyer whose page has gone away; 0s to keep it as long as any",
+    ),
     setting(REQUESTS, "max_connections", "N", "16384", "Open connections; one more is told to come back"),
     setting(
         REQUESTS,

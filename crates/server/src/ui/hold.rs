@@ -3,11 +3,11 @@
 use askama::Template;
 use axum::{
     extract::State,
-    http::Uri,
+    http::{StatusCode, Uri},
     response::{IntoResponse, Redirect, Response},
 };
 use holdfast_domain::{Command, HoldState, Refusal, Relaxed, hold::MAX_EXTENSIONS};
-use holdfast_engine::ledger::HoldView;
+use holdfast_engine::ledger::{HoldView, Reply};
 
 use super::{
     Form, Posted, Visitor, checkout, form, led,
@@ -32,6 +32,8 @@ struct HoldPage {
     /// Why the last card was not charged.
     declined: Option<String>,
     checkout: checkout::Way,
+    /// How long it is kept for whoever leaves this page; `None` where that changes nothing.
+    leaving: Option<String>,
     key: String,
 }
 
@@ -68,6 +70,7 @@ pub(crate) async fn read(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let view = visitor.own_hold(&app, id).await?;
+    let view = visitor.back_to(&app, view).await;
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let mut response = shown(&app, &visitor, &view, &query).await?;
     visitor.keep(&app, id, &mut response);
@@ -91,6 +94,7 @@ async fn shown(app: &App, visitor: &Visitor, view: &HoldView, query: &Form) -> R
                 gave_up: hold.relaxed.last().map(|&relaxed| gave_up(relaxed)),
                 declined: declined(app, visitor, view, query).await?,
                 checkout: checkout::Way::of(app, view),
+                leaving: leave_keep_s(app, view).map(words::seconds),
                 key: form::fresh_key(),
             };
             let mut response = own_page(visitor, &page)?;
@@ -167,6 +171,41 @@ pub(crate) async fn release(
 ) -> Result<Response, Problem> {
     let led = led::submit(&app, &posted, Command::ReleaseHold { hold }).await?;
     back(&posted, hold, led)
+}
+
+/// `POST /holds/{id}/leave`: the page has gone away, perhaps for good. Sent as it goes, by a script that hears no answer.
+pub(crate) async fn leave(
+    State(app): State<Shared>,
+    OfHold(hold): OfHold,
+    posted: Posted,
+) -> Result<StatusCode, Problem> {
+    let view = posted.visitor.own_hold(&app, hold).await?;
+    if let Some(keep_s) = leave_keep_s(&app, &view) {
+        let command = Command::LeaveHold { hold, keep_s };
+        if let Reply::Refused(refusal) = app.pipeline.submit(command, posted.visitor.actor(), None).await? {
+            return Err(refusal.into());
+        }
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// How long a hold is kept for whoever leaves; `None` where that changes nothing. Whoever pays on a page that is not ours
+/// has to go there, and has not left.
+fn leave_keep_s(app: &App, view: &HoldView) -> Option<u32> {
+    let elsewhere = matches!(checkout::Way::of(app, view), checkout::Way::Elsewhere);
+    app.leave_keep_s.filter(|_| !elsewhere)
+}
+
+/// `POST /holds/{id}/return`: a page of it is there after all. Said more often than it is news, so the books are looked
+/// at first.
+pub(crate) async fn come_back(
+    State(app): State<Shared>,
+    OfHold(hold): OfHold,
+    posted: Posted,
+) -> Result<StatusCode, Problem> {
+    let view = posted.visitor.own_hold(&app, hold).await?;
+    posted.visitor.back_to(&app, view).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The hold's own page says what became of it; only one that is not there is a problem.

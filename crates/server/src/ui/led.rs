@@ -55,9 +55,11 @@ pub(super) fn said(reply: Reply) -> Result<Led, Problem> {
 
 fn leads_to(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Held { hold, .. } | Outcome::Extended(hold) | Outcome::Released(hold) => {
-            format!("/holds/{}", hold.hold.id)
-        }
+        Outcome::Held { hold, .. }
+        | Outcome::Extended(hold)
+        | Outcome::Released(hold)
+        | Outcome::Left(hold)
+        | Outcome::Returned(hold) => format!("/holds/{}", hold.hold.id),
         Outcome::Confirmed(view) | Outcome::Cancelled(view) => format!("/bookings/{}", view.booking.id),
         Outcome::PaymentBegun(view) | Outcome::Payment { booking: view, .. } => of_payment(view),
         Outcome::OfferCreated(view)

@@ -6,8 +6,8 @@ use axum::{
     http::{header, request},
     response::Response,
 };
-use holdfast_domain::{Actor, HoldId, HolderId};
-use holdfast_engine::ledger::HoldView;
+use holdfast_domain::{Actor, Command, HoldId, HolderId};
+use holdfast_engine::ledger::{HoldView, Outcome, Reply};
 
 use crate::{
     app::{App, Shared},
@@ -83,9 +83,25 @@ impl Visitor {
         let mut live = Vec::new();
         for &id in &self.holds {
             let view = app.ledger().hold(id).await?;
-            live.extend(view.filter(|view| view.hold.holder == self.holder && view.hold.is_live(view.at)));
+            let own = view.filter(|view| view.hold.holder == self.holder && view.hold.is_live(view.at));
+            if let Some(view) = own {
+                live.push(self.back_to(app, view).await);
+            }
         }
         Ok(live)
+    }
+
+    /// Whoever opens a page is there: a hold that they had left has its own time again. Where that cannot be had now, it
+    /// is shown as it is.
+    pub(super) async fn back_to(&self, app: &App, view: HoldView) -> HoldView {
+        if view.hold.returns_to.is_none() || !view.hold.is_live(view.at) {
+            return view;
+        }
+        let command = Command::ReturnToHold { hold: view.hold.id };
+        match app.pipeline.submit(command, self.actor(), None).await {
+            Ok(Reply::Done(Outcome::Returned(back))) => back,
+            _ => view,
+        }
     }
 }
 

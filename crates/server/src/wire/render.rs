@@ -16,7 +16,9 @@ pub fn render(outcome: &Outcome) -> Answer {
             answer(200, json(&Offer::of(view)))
         }
         Outcome::Held { hold, again } => answer(if *again { 200 } else { 201 }, json(&Hold::of(hold))),
-        Outcome::Extended(view) => answer(200, json(&Hold::of(view))),
+        Outcome::Extended(view) | Outcome::Left(view) | Outcome::Returned(view) => {
+            answer(200, json(&Hold::of(view)))
+        }
         Outcome::Released(_) => answer(204, Bytes::new()),
         Outcome::Confirmed(view) | Outcome::PaymentBegun(view) => answer(201, json(&Booking::of(view))),
         Outcome::Cancelled(view) | Outcome::Payment { booking: view, .. } => {

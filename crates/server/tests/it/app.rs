@@ -53,17 +53,23 @@ pub(crate) struct TestApp {
 pub(crate) struct Setup {
     pub limits: Limits,
     pub pipeline: pipeline::Limits,
-    /// Whether payments are taken, by a simulated provider.
-    pub paid: bool,
+    /// Whether payments are taken, by a simulated provider, and on which page.
+    pub paid: Option<Checkout>,
     pub rates: RateLimits,
     /// Tests that play many addresses trust their own header.
     pub proxies: TrustedProxies,
     pub hoarding: hoarding::Settings,
+    /// How long a hold is kept for whoever leaves its page, if not as usual.
+    pub leave_keep: Option<Duration>,
     pub lab: Option<Arc<dyn holdfast_server::lab::Lab>>,
 }
 
 /// A provider whose time is the test's, and the desk that asks it.
-async fn desk(pipeline: &Arc<Pipeline>, clock: &Arc<ManualClock>) -> (Simulator, PaymentDesk) {
+async fn desk(
+    pipeline: &Arc<Pipeline>,
+    clock: &Arc<ManualClock>,
+    checkout: Checkout,
+) -> (Simulator, PaymentDesk) {
     let pace = Pace::Told { from_ms: clock.now().ms() };
     let settings = holdfast_stripe_simulator::Settings { pace, ..Default::default() };
     let bank = Simulator::start(([127, 0, 0, 1], 0).into(), settings).await.unwrap();
@@ -78,7 +84,7 @@ async fn desk(pipeline: &Arc<Pipeline>, clock: &Arc<ManualClock>) -> (Simulator,
     let stripe = Arc::new(Stripe::new(settings).unwrap());
     let payments = Payments::new(pipeline.clone(), stripe, clock.clone(), Default::default());
     let webhook_secrets = vec![secret("whsec_of_last_year"), secret(bank.webhook_secret())];
-    (bank, PaymentDesk { payments, webhook_secrets, checkout: Checkout::TestCards })
+    (bank, PaymentDesk { payments, webhook_secrets, checkout })
 }
 
 impl TestApp {
@@ -98,18 +104,20 @@ impl TestApp {
         let ledger = Arc::new(EmbeddedLedger::open(settings).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let usual = Settings::new([7; 32]).with_admin_key(ADMIN_KEY);
         let settings = Settings {
             limits: setup.limits,
             rates: setup.rates,
             proxies: setup.proxies,
-            ..Settings::new([7; 32]).with_admin_key(ADMIN_KEY)
+            leave_keep: setup.leave_keep.unwrap_or(usual.leave_keep),
+            ..usual
         };
         let port: Arc<dyn Ledger> = ledger.clone();
         let hoarding = Arc::new(Hoarding::new(setup.hoarding, clock.clone(), None));
         let pipeline = Arc::new(Pipeline::new(port.clone(), setup.pipeline).with_hoarding(hoarding));
         let (bank, payments) = match setup.paid {
-            true => Some(desk(&pipeline, &clock).await),
-            false => None,
+            Some(checkout) => Some(desk(&pipeline, &clock, checkout).await),
+            None => None,
         }
         .unzip();
         let store = Arc::new(FileStore::in_memory());
@@ -147,7 +155,7 @@ impl TestApp {
 
     /// The same hall, where one can pay.
     pub(crate) async fn with_paid_hall() -> Self {
-        let app = Self::with(Setup { paid: true, ..Setup::default() }).await;
+        let app = Self::with(Setup { paid: Some(Checkout::TestCards), ..Setup::default() }).await;
         app.admin().post("/v1/offers", hall()).await.expect(201);
         app
     }

@@ -1,8 +1,12 @@
 //! The shop's pages without any script: what a browser with scripts turned off reads and submits.
 
+use std::time::Duration;
+
+use holdfast_server::Checkout;
+use hyper::Method;
 use serde_json::json;
 
-use crate::app::{Answer, Client, TestApp, dr_lee, fest, hall};
+use crate::app::{Answer, Client, Setup, TestApp, dr_lee, fest, hall};
 
 fn text(answer: &Answer) -> String {
     String::from_utf8(answer.body.to_vec()).unwrap()
@@ -70,6 +74,58 @@ async fn a_whole_purchase_without_a_script() {
     let key = hidden(&ticket, &cancel, "key");
     assert_eq!(place(&browser.submit(&cancel, &[("key", &key)]).await.expect(303)), booking);
     assert!(text(&browser.get(&booking).await).contains("Cancelled"));
+}
+
+#[tokio::test]
+async fn leaving_shortens_a_hold_and_opening_a_page_gives_back_its_time() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    let hold = hold(&browser, &["A-4"]).await;
+    let left = async || {
+        let read = browser.get(&format!("/v1{hold}")).await.expect(200).json();
+        read["expires_in_ms"].as_i64().unwrap()
+    };
+    let (leave, come_back) = (format!("{hold}/leave"), format!("{hold}/return"));
+    for path in [&leave, &come_back] {
+        app.client().post_form(path).await.expect(404);
+        app.admin().post_form(path).await.expect(404);
+    }
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    browser.send(Method::POST, &leave, &[form, ("sec-fetch-site", "cross-site")], "").await.expect(403);
+    assert_eq!(left().await, 600_000, "nobody else can leave it");
+    browser.post_form(&leave).await.expect(204);
+    assert_eq!(left().await, 60_000);
+    app.clock.advance_ms(59_000);
+    assert!(text(&browser.get(&hold).await.expect(200)).contains("9:01"), "what was left of ten minutes");
+    browser.post_form(&leave).await.expect(204);
+    assert_eq!(left().await, 60_000);
+    browser.post_form(&come_back).await.expect(204);
+    assert_eq!(left().await, 541_000);
+    browser.post_form(&leave).await.expect(204);
+    assert!(text(&browser.get("/").await.expect(200)).contains("9:01"), "the shop's front page will do");
+    browser.post_form(&leave).await.expect(204);
+    app.clock.advance_ms(60_000);
+    assert!(text(&browser.get(&hold).await.expect(200)).contains("Time is up"));
+    browser.post_form(&leave).await.expect(409);
+    browser.post_form(&come_back).await.expect(204);
+    assert!(text(&browser.get(&hold).await.expect(200)).contains("Time is up"), "too late");
+}
+
+#[tokio::test]
+async fn leaving_changes_nothing_where_it_is_turned_off_or_paid_elsewhere() {
+    let off = Setup { leave_keep: Some(Duration::ZERO), ..Setup::default() };
+    let paid_elsewhere = Setup { paid: Some(Checkout::Elsewhere), ..Setup::default() };
+    for setup in [off, paid_elsewhere] {
+        let app = TestApp::with(setup).await;
+        app.admin().post("/v1/offers", hall()).await.expect(201);
+        let browser = app.client();
+        let hold = hold(&browser, &["A-4"]).await;
+        browser.post_form(&format!("{hold}/leave")).await.expect(204);
+        let read = browser.get(&format!("/v1{hold}")).await.expect(200).json();
+        assert_eq!(read["expires_in_ms"], 600_000);
+        let page = text(&browser.get(&hold).await.expect(200));
+        assert!(page.contains("10:00") && !page.contains("Should this page close"), "{page}");
+    }
 }
 
 #[tokio::test]

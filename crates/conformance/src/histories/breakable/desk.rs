@@ -257,6 +257,7 @@ impl Desk {
             amount: placed.amount,
             currency: placed.currency,
             expires_at: placed.expires_at,
+            returns_to: None,
             extensions: 0,
             payments: 0,
             relaxed: placed.relaxed.clone(),

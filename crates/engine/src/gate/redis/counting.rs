@@ -20,7 +20,9 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use holdfast_domain::{BookingState, Command, HoldId, HolderId, Kind, Line, Moment, OfferId, Refusal};
+use holdfast_domain::{
+    Booking, BookingState, Command, Hold, HoldId, HoldState, Kind, Line, OfferId, Refusal,
+};
 use redis::Script;
 use tokio::time::Instant;
 
@@ -206,6 +208,7 @@ impl Counting {
                     self.rebuilds.fell_behind(offer);
                 }
             }
+            Fact::Shortened(_, ref claim) => self.must_arrive(slate.keep(claim).await),
             Fact::Ended(_, hold) => self.must_arrive(slate.end(hold, self.settings.end_remembered).await),
             Fact::Changed(_) => self.must_arrive(slate.forget().await),
         }
@@ -310,6 +313,8 @@ pub(super) fn jitter(least: Duration, most: Duration) -> Duration {
 #[derive(Debug)]
 enum Fact<'a> {
     Claimed(&'a OfferId, Claim),
+    /// It ends sooner than was said.
+    Shortened(&'a OfferId, Claim),
     Ended(&'a OfferId, HoldId),
     /// The offer itself: its limit, its capacities, what is blocked.
     Changed(&'a OfferId),
@@ -318,7 +323,10 @@ enum Fact<'a> {
 impl Fact<'_> {
     fn offer(&self) -> &OfferId {
         match self {
-            Self::Claimed(offer, _) | Self::Ended(offer, _) | Self::Changed(offer) => offer,
+            Self::Claimed(offer, _)
+            | Self::Shortened(offer, _)
+            | Self::Ended(offer, _)
+            | Self::Changed(offer) => offer,
         }
     }
 }
@@ -326,19 +334,19 @@ impl Fact<'_> {
 fn facts(said: &Result<Reply, LedgerError>) -> Vec<Fact<'_>> {
     let Ok(Reply::Done(outcome)) = said else { return Vec::new() };
     match outcome {
-        Outcome::Held { hold: view, .. } | Outcome::Extended(view) => {
-            claimed(&view.hold.lines, view.hold.id, &view.hold.holder, Some(view.hold.expires_at))
-        }
-        Outcome::Confirmed(view) => {
-            claimed(&view.booking.lines, view.booking.hold, &view.booking.holder, None)
-        }
+        Outcome::Held { hold: view, .. } | Outcome::Extended(view) => held(&view.hold, Fact::Claimed),
+        // Unless it has become a booking meanwhile.
+        Outcome::Left(view) if view.hold.state == HoldState::Active => held(&view.hold, Fact::Shortened),
+        Outcome::Returned(view) if view.hold.state == HoldState::Active => held(&view.hold, Fact::Claimed),
+        Outcome::Left(_) | Outcome::Returned(_) => Vec::new(),
+        Outcome::Confirmed(view) => booked(&view.booking),
         Outcome::Released(view) => ended(&view.hold.lines, view.hold.id),
         Outcome::Cancelled(view) => ended(&view.booking.lines, view.booking.hold),
         Outcome::OfferAmended(view) | Outcome::Blocked(view) | Outcome::Unblocked(view) => {
             vec![Fact::Changed(view.offer.id())]
         }
         Outcome::Payment { booking: view, .. } if view.booking.state == BookingState::Confirmed => {
-            claimed(&view.booking.lines, view.booking.hold, &view.booking.holder, None)
+            booked(&view.booking)
         }
         // A hold that is being paid may outlive what was noted of it; from then on it is for the ledger to say no.
         Outcome::PaymentBegun(_) | Outcome::Payment { .. } => Vec::new(),
@@ -346,8 +354,16 @@ fn facts(said: &Result<Reply, LedgerError>) -> Vec<Fact<'_>> {
     }
 }
 
-fn claimed<'a>(lines: &'a [Line], hold: HoldId, holder: &HolderId, until: Option<Moment>) -> Vec<Fact<'a>> {
-    offers_of(lines).map(|offer| Fact::Claimed(offer, Claim::of(lines, offer, hold, holder, until))).collect()
+fn held<'a>(hold: &'a Hold, fact: fn(&'a OfferId, Claim) -> Fact<'a>) -> Vec<Fact<'a>> {
+    let Hold { id, holder, lines, expires_at, version, .. } = hold;
+    let claim = |offer| Claim::of(lines, offer, *id, holder, Some(*expires_at), *version);
+    offers_of(lines).map(|offer| fact(offer, claim(offer))).collect()
+}
+
+fn booked(booking: &Booking) -> Vec<Fact<'_>> {
+    let Booking { hold, holder, lines, version, .. } = booking;
+    let claim = |offer| Claim::of(lines, offer, *hold, holder, None, *version);
+    offers_of(lines).map(|offer| Fact::Claimed(offer, claim(offer))).collect()
 }
 
 fn ended(lines: &[Line], hold: HoldId) -> Vec<Fact<'_>> {

@@ -34,7 +34,9 @@ pub fn encode_entry(out: &mut Vec<u8>, seq: u64, at: Moment, actor: &Actor, even
             to.list(units, |to, unit| to.uint(*unit));
         }
         Event::HoldPlaced(placed) => encode_placed(&mut to, placed),
-        Event::HoldExtended { hold, expires_at } => {
+        Event::HoldExtended { hold, expires_at }
+        | Event::HoldLeft { hold, expires_at }
+        | Event::HoldReturned { hold, expires_at } => {
             to.bits128(hold.bits());
             to.moment(*expires_at);
         }
@@ -74,6 +76,8 @@ const fn kind(event: &Event) -> u8 {
             PaymentEvent::Refunded => 20,
             PaymentEvent::Parked { .. } => 21,
         },
+        Event::HoldLeft { .. } => 22,
+        Event::HoldReturned { .. } => 23,
     }
 }
 
@@ -145,6 +149,8 @@ fn decode_event(from: &mut Reader<'_>, kind: u8, interner: &mut Interner) -> Res
         10 => Event::BookingCancelled { booking: from.booking_id()? },
         11 => Event::PaymentBegun(decode_begun(from)?.into()),
         12..=21 => Event::Payment { booking: from.booking_id()?, event: decode_payment_event(from, kind)? },
+        22 => Event::HoldLeft { hold: from.hold_id()?, expires_at: from.moment()? },
+        23 => Event::HoldReturned { hold: from.hold_id()?, expires_at: from.moment()? },
         _ => return Err(from.fault("no such kind of entry")),
     })
 }

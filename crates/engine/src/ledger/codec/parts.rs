@@ -7,8 +7,8 @@ use super::{
     wire::{Malformed, Reader, Writer},
 };
 
-/// Since version 2 holds count their payments and bookings have them.
-const VERSION: u8 = 2;
+/// Since version 2 holds count their payments and bookings have them; since version 3 a hold may have been left.
+const VERSION: u8 = 3;
 const OLDEST: u8 = 1;
 
 pub fn encode_parts(parts: &Parts) -> Vec<u8> {
@@ -96,6 +96,7 @@ fn encode_hold(to: &mut Writer<'_>, hold: &Hold) {
     to.byte(hold.payments);
     to.list(&hold.relaxed, |to, relaxed| to.relaxed(*relaxed));
     to.uint(hold.version.0);
+    to.option(hold.returns_to, Writer::moment);
 }
 
 fn decode_hold(from: &mut Reader<'_>, written: u8, interner: &mut Interner) -> Result<Hold, Malformed> {
@@ -111,6 +112,7 @@ fn decode_hold(from: &mut Reader<'_>, written: u8, interner: &mut Interner) -> R
         payments: if written > 1 { from.byte()? } else { 0 },
         relaxed: from.list(Reader::relaxed)?,
         version: Version(from.uint()?),
+        returns_to: if written > 2 { from.option(Reader::moment)? } else { None },
     })
 }
 

@@ -244,6 +244,8 @@ impl<'a> Batch<'a> {
             Command::PlaceHold { asks, .. } => asks.iter().any(|ask| fresh_offer(&ask.offer)),
             Command::ExtendHold { hold }
             | Command::ReleaseHold { hold }
+            | Command::LeaveHold { hold, .. }
+            | Command::ReturnToHold { hold }
             | Command::Confirm { hold, .. }
             | Command::BeginPayment { hold, .. } => {
                 state.hold(*hold, Moment::MIN).is_some_and(|hold| fresh(hold.version))

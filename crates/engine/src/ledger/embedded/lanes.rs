@@ -165,6 +165,8 @@ pub(in crate::ledger) const fn is_urgent(command: &Command) -> bool {
         Command::Confirm { .. }
         | Command::ExtendHold { .. }
         | Command::ReleaseHold { .. }
+        | Command::LeaveHold { .. }
+        | Command::ReturnToHold { .. }
         | Command::Cancel { .. }
         | Command::BeginPayment { .. }
         | Command::NoteIntent { .. }

@@ -103,7 +103,10 @@ CREATE TABLE holds (
     payments   INTEGER NOT NULL DEFAULT 0,
     paying     TEXT CHECK ((paying IS NULL) = (state <> 'paying')),
     pinned_ms  INTEGER CHECK ((pinned_ms IS NULL) = (state <> 'paying')),
-    pinned_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', pinned_ms / 1000.0, 'unixepoch'))
+    pinned_at  TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', pinned_ms / 1000.0, 'unixepoch')),
+    -- Its holder has left, and so it expires sooner: when it will again if they come back in time.
+    returns_ms INTEGER CHECK (returns_ms IS NULL OR state = 'active'),
+    returns_at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', returns_ms / 1000.0, 'unixepoch'))
 );
 
 CREATE TABLE hold_lines (

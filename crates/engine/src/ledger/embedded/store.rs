@@ -17,7 +17,7 @@ use super::error::StoreError;
 
 const SCHEMA: &str = include_str!("schema.sql");
 /// From the format before each to that one.
-const UPGRADES: [&str; 1] = [include_str!("upgrade_2.sql")];
+const UPGRADES: [&str; 2] = [include_str!("upgrade_2.sql"), include_str!("upgrade_3.sql")];
 const FORMAT: i64 = 1 + UPGRADES.len() as i64;
 /// 3.51.3: the first release without the WAL-reset corruption bug.
 const OLDEST_SQLITE: i32 = 3_051_003;

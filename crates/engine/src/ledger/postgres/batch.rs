@@ -76,10 +76,12 @@ pub(super) fn named(command: &Command) -> Option<BTreeSet<OfferId>> {
 pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeSet<OfferId> {
     let of_hold = |id| state.hold(id, Moment::MIN).map(|hold| offers_of(&hold.lines)).unwrap_or_default();
     match command {
-        Command::ExtendHold { hold } | Command::ReleaseHold { hold } | Command::Confirm { hold, .. } => {
-            of_hold(*hold).into_iter().collect()
-        }
-        Command::BeginPayment { hold, .. } => of_hold(*hold).into_iter().collect(),
+        Command::ExtendHold { hold }
+        | Command::ReleaseHold { hold }
+        | Command::LeaveHold { hold, .. }
+        | Command::ReturnToHold { hold }
+        | Command::Confirm { hold, .. }
+        | Command::BeginPayment { hold, .. } => of_hold(*hold).into_iter().collect(),
         Command::Cancel { booking }
         | Command::NoteIntent { booking, .. }
         | Command::SettlePayment { booking, .. }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use holdfast_domain::{
-    Actor, Amendment, Booking, BookingId, BookingState, Event, Hold, HoldId, HoldState, Kind, Line, Moment,
-    Offer, OfferId, PaymentEvent, State, UnitNo, Version,
+    Actor, Amendment, Booking, BookingId, BookingState, Event, Hold, HoldId, Kind, Line, Moment, Offer,
+    OfferId, PaymentEvent, State, UnitNo, Version,
 };
 
 use super::rows::offers_of;
@@ -139,6 +139,8 @@ impl Effects {
             | Event::UnitsUnblocked { offer, .. } => vec![offer.clone()],
             Event::HoldPlaced(placed) => offers_of(&placed.lines),
             Event::HoldExtended { hold, .. }
+            | Event::HoldLeft { hold, .. }
+            | Event::HoldReturned { hold, .. }
             | Event::HoldReleased { hold }
             | Event::HoldExpired { hold }
             | Event::BookingConfirmed { hold, .. } => offers_of(&self.hold(state, *hold).lines),
@@ -176,13 +178,15 @@ impl Effects {
                 self.holds.insert(hold.id, hold);
             }
             Event::HoldExtended { hold, expires_at } => {
-                let mut hold = self.hold(state, *hold).clone();
-                hold.extend(*expires_at);
-                self.keep(hold, version);
+                self.alter(state, *hold, version, |hold| hold.extend(*expires_at));
             }
-            Event::HoldReleased { hold } => {
-                self.end(state, *hold, version, |hold| hold.state = HoldState::Released { at });
+            Event::HoldLeft { hold, expires_at } => {
+                self.alter(state, *hold, version, |hold| hold.leave(*expires_at));
             }
+            Event::HoldReturned { hold, expires_at } => {
+                self.alter(state, *hold, version, |hold| hold.come_back(*expires_at));
+            }
+            Event::HoldReleased { hold } => self.end(state, *hold, version, |hold| hold.release(at)),
             Event::HoldExpired { hold } => self.end(state, *hold, version, |hold| hold.expire(at)),
             Event::BookingConfirmed { booking, hold } => self.confirm(state, *booking, *hold, at, version),
             Event::BookingCancelled { booking } => self.cancel(state, *booking, at, version),
@@ -195,6 +199,13 @@ impl Effects {
             }
             Event::Payment { booking, event } => self.follow_payment(state, *booking, event, at, version),
         }
+    }
+
+    /// Changes when a hold ends, which it does not do yet.
+    fn alter(&mut self, state: &State, id: HoldId, version: Version, change: impl FnOnce(&mut Hold)) {
+        let mut hold = self.hold(state, id).clone();
+        change(&mut hold);
+        self.keep(hold, version);
     }
 
     fn amend(&mut self, state: &State, id: &OfferId, amendment: &Amendment) {
@@ -375,9 +386,11 @@ impl Effects {
     ) {
         let (hold, booking) = match event {
             Event::HoldPlaced(placed) => (Some(placed.hold), None),
-            Event::HoldExtended { hold, .. } | Event::HoldReleased { hold } | Event::HoldExpired { hold } => {
-                (Some(*hold), None)
-            }
+            Event::HoldExtended { hold, .. }
+            | Event::HoldLeft { hold, .. }
+            | Event::HoldReturned { hold, .. }
+            | Event::HoldReleased { hold }
+            | Event::HoldExpired { hold } => (Some(*hold), None),
             Event::BookingConfirmed { booking, hold } => (Some(*hold), Some(*booking)),
             Event::PaymentBegun(begun) => (Some(begun.hold), Some(begun.booking)),
             Event::BookingCancelled { booking } | Event::Payment { booking, .. } => {

@@ -16,14 +16,14 @@ use super::{
 const INSERT_HOLDS: Sql = Sql {
     text: "INSERT INTO holdfast.holds
                (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body,
-                payments, pinned_until)
+                payments, pinned_until, returns_to)
            SELECT offer_id, id, holder, state, amount, currency, holdfast.at(expires), extensions,
-                  holdfast.at(ended), booking_id, version, body, payments, holdfast.at(pinned)
+                  holdfast.at(ended), booking_id, version, body, payments, holdfast.at(pinned), holdfast.at(returns)
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[],
                        $8::smallint[], $9::bigint[], $10::text[], $11::bigint[], $12::bytea[], $13::smallint[],
-                       $14::bigint[])
+                       $14::bigint[], $15::bigint[])
                 AS t(offer_id, id, holder, state, amount, currency, expires, extensions, ended, booking_id, version, body,
-                     payments, pinned)",
+                     payments, pinned, returns)",
     types: &[
         Type::TEXT_ARRAY,
         Type::TEXT_ARRAY,
@@ -39,16 +39,19 @@ const INSERT_HOLDS: Sql = Sql {
         Type::BYTEA_ARRAY,
         Type::INT2_ARRAY,
         Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
     ],
 };
 const UPDATE_HOLDS: Sql = Sql {
     text: "UPDATE holdfast.holds h
            SET state = t.state, expires_at = holdfast.at(t.expires), extensions = t.extensions,
                ended_at = holdfast.at(t.ended), booking_id = t.booking_id, version = t.version,
-               payments = t.payments, pinned_until = holdfast.at(t.pinned)
+               payments = t.payments, pinned_until = holdfast.at(t.pinned),
+               returns_to = holdfast.at(t.returns)
            FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::smallint[], $6::bigint[], $7::text[],
-                       $8::bigint[], $9::smallint[], $10::bigint[])
-                AS t(offer_id, id, state, expires, extensions, ended, booking_id, version, payments, pinned)
+                       $8::bigint[], $9::smallint[], $10::bigint[], $11::bigint[])
+                AS t(offer_id, id, state, expires, extensions, ended, booking_id, version, payments, pinned,
+                     returns)
            WHERE h.offer_id = t.offer_id AND h.id = t.id AND h.state IN ('active', 'paying')",
     types: &[
         Type::TEXT_ARRAY,
@@ -60,6 +63,7 @@ const UPDATE_HOLDS: Sql = Sql {
         Type::TEXT_ARRAY,
         Type::INT8_ARRAY,
         Type::INT2_ARRAY,
+        Type::INT8_ARRAY,
         Type::INT8_ARRAY,
     ],
 };
@@ -74,8 +78,19 @@ async fn insert(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     if holds.is_empty() {
         return Ok(());
     }
-    let Columns { offers, ids, states, expires, extensions, ended, bookings, versions, payments, pinned } =
-        Columns::of(effects, &holds);
+    let Columns {
+        offers,
+        ids,
+        states,
+        expires,
+        extensions,
+        ended,
+        bookings,
+        versions,
+        payments,
+        pinned,
+        returns,
+    } = Columns::of(effects, &holds);
     let holders: Vec<_> = holds.iter().map(|hold| hold.holder.as_str()).collect();
     let amounts: Vec<_> = holds.iter().map(|hold| hold.amount.minor() as i64).collect();
     let currencies: Vec<_> = holds.iter().map(|hold| hold.currency.code()).collect();
@@ -95,6 +110,7 @@ async fn insert(session: &Session, effects: &Effects) -> Result<(), Trouble> {
         &bodies,
         &payments,
         &pinned,
+        &returns,
     ];
     session.change(&INSERT_HOLDS, args).await.map(drop)
 }
@@ -105,10 +121,32 @@ async fn update(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     if holds.is_empty() {
         return Ok(());
     }
-    let Columns { offers, ids, states, expires, extensions, ended, bookings, versions, payments, pinned } =
-        Columns::of(effects, &holds);
-    let args: Args<'_> =
-        &[&offers, &ids, &states, &expires, &extensions, &ended, &bookings, &versions, &payments, &pinned];
+    let Columns {
+        offers,
+        ids,
+        states,
+        expires,
+        extensions,
+        ended,
+        bookings,
+        versions,
+        payments,
+        pinned,
+        returns,
+    } = Columns::of(effects, &holds);
+    let args: Args<'_> = &[
+        &offers,
+        &ids,
+        &states,
+        &expires,
+        &extensions,
+        &ended,
+        &bookings,
+        &versions,
+        &payments,
+        &pinned,
+        &returns,
+    ];
     all(session.change(&UPDATE_HOLDS, args).await?, holds.len(), "a hold has already ended")
 }
 
@@ -124,6 +162,7 @@ struct Columns<'a> {
     versions: Vec<i64>,
     payments: Vec<i16>,
     pinned: Vec<Option<i64>>,
+    returns: Vec<Option<i64>>,
 }
 
 impl<'a> Columns<'a> {
@@ -139,6 +178,7 @@ impl<'a> Columns<'a> {
             versions: holds.iter().map(|hold| hold.version.0 as i64).collect(),
             payments: holds.iter().map(|hold| i16::from(hold.payments)).collect(),
             pinned: sparse(holds.iter().map(|hold| pinned_until(hold).map(Moment::ms))),
+            returns: sparse(holds.iter().map(|hold| hold.returns_to.map(Moment::ms))),
         }
     }
 }

@@ -70,7 +70,8 @@ const BLOCKED: Sql = Sql {
 };
 const HOLDS: Sql = Sql {
     text: "SELECT id, holder, state, amount, currency, holdfast.ms(expires_at), extensions, holdfast.ms(ended_at),
-                  booking_id, version, body, payments, holdfast.ms(pinned_until)
+                  booking_id, version, body, payments, holdfast.ms(pinned_until),
+                  holdfast.ms(returns_to)
            FROM holdfast.holds WHERE state IN ('active', 'paying') OR ended_at > holdfast.at($1)",
     types: &[Type::INT8],
 };

@@ -74,7 +74,7 @@ pub(super) fn offer(bytes: &[u8], interner: &mut Interner) -> Result<Arc<Offer>,
     Ok(offer)
 }
 
-/// `id, holder, state, amount, currency, expires, extensions, ended, booking, version, body, payments, pinned`.
+/// `id, holder, state, amount, currency, expires, extensions, ended, booking, version, body, payments, pinned, returns`.
 pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> {
     let mut from = opened(row.get(10))?;
     let lines: Vec<Line> = from.list(|from| from.line(interner))?;
@@ -92,6 +92,8 @@ pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> 
         "booked" => HoldState::Booked { booking: id(row.get(8))? },
         other => return Err(corrupt(other)),
     };
+    let expires_at = Moment::from_ms(row.get(5));
+    let returns_to = row.get::<_, Option<i64>>(13).map(Moment::from_ms);
     Ok(Hold {
         id: id(row.get(0))?,
         holder: HolderId::new(row.get(1)).map_err(corrupt)?,
@@ -99,7 +101,9 @@ pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> 
         lines: lines.into(),
         amount: money(row, 3)?,
         currency: Currency::new(row.get(4)).map_err(corrupt)?,
-        expires_at: Moment::from_ms(row.get(5)),
+        expires_at,
+        // A node of the version before leaves it as it was when it ends or extends the hold.
+        returns_to: returns_to.filter(|full| state == HoldState::Active && *full > expires_at),
         extensions: row.get::<_, i16>(6) as u8,
         payments: row.get::<_, i16>(11) as u8,
         relaxed,

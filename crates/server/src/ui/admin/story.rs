@@ -130,6 +130,8 @@ fn sentence(record: &JournalRecord, people: &People) -> String {
             None => format!("Held for {holder}."),
         },
         "hold_extended" => format!("{holder} was given more time."),
+        "hold_left" => format!("{holder} left the page. Kept for a little while."),
+        "hold_returned" => format!("{holder} came back, and has what is left of the time."),
         "hold_released" => format!("{holder} gave it back. Free again."),
         "hold_expired" => format!("The time of {holder} was up. Free again."),
         "booking_confirmed" => format!("Booked by {holder}."),

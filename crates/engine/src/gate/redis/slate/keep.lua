@@ -1,6 +1,6 @@
--- Keeps committed claims: holds placed, extended or booked, and what a rebuild reads from the books.
+-- Keeps committed claims: holds placed, extended, left, returned to or booked, and what a rebuild reads from the books.
 -- ARGV: bits, the build this belongs to or '', then claims.
--- Rule: a claim that is gone stays gone, and its end only moves later; so it does not matter when this arrives.
+-- Rule: a claim that is gone stays gone, and the newest word about one counts; so it does not matter when this arrives.
 
 if ARGV[2] ~= '' and redis.call('HGET', slate, 'build') ~= ARGV[2] then return 0 end
 local at = 3
@@ -8,8 +8,7 @@ while at <= #ARGV do
   local hold, claim, after = claim_at(at)
   if not redis.call('ZSCORE', gone, hold) then
     local old = claim_of(hold)
-    local later = not old or (old.ends ~= 0 and (claim.ends == 0 or claim.ends > old.ends))
-    if later then
+    if not old or claim.version > (old.version or 0) then
       erase(hold)
       write(hold, claim)
     end

@@ -194,9 +194,9 @@ impl Slate<'_> {
 
 /// A claim as `claim_at` in `slate.lua` reads it.
 fn arg_claim(call: &mut ScriptInvocation<'_>, claim: &Claim) {
-    let Claim { hold, holder, units, stake, until } = claim;
+    let Claim { hold, holder, units, stake, until, version } = claim;
     let ends = until.map_or(0, Moment::ms);
-    call.arg(hold.to_string()).arg(holder.as_str()).arg(ends).arg(stake).arg(units.len());
+    call.arg(hold.to_string()).arg(holder.as_str()).arg(ends).arg(version.0).arg(stake).arg(units.len());
     arg_units(call, units);
 }
 

@@ -2,7 +2,7 @@
 -- This text goes before every script of the slate.
 --
 -- Rule: only committed facts stand in the way of anybody. What is said of a claim may arrive twice, late or in any
--- order: its end only moves later, and once it is gone it stays gone. What is on its way to the ledger (a pass) makes
+-- order: the newest counts, and once it is gone it stays gone. What is on its way to the ledger (a pass) makes
 -- others wait a moment and never refuses them, so a pass that nobody settles costs time and no sale.
 --
 -- KEYS, all with the offer as their hash tag, so that one slot of a Cluster has them all:
@@ -119,12 +119,18 @@ local function sweep(now)
   return #ended < SWEEP
 end
 
--- A claim from ARGV[at] on: hold, holder, end (0: never), stake, number of units, then unit and quantity of each.
+-- A claim from ARGV[at] on: hold, holder, end (0: never), version, stake, number of units, then unit and quantity of each.
 -- Returns the hold, the claim and where the next one begins.
 local function claim_at(at)
-  local claim = { holder = ARGV[at + 1], ends = tonumber(ARGV[at + 2]), stake = tonumber(ARGV[at + 3]), units = {} }
-  local after = at + 5 + 2 * tonumber(ARGV[at + 4])
-  for i = at + 5, after - 1 do claim.units[#claim.units + 1] = tonumber(ARGV[i]) end
+  local claim = {
+    holder = ARGV[at + 1],
+    ends = tonumber(ARGV[at + 2]),
+    version = tonumber(ARGV[at + 3]),
+    stake = tonumber(ARGV[at + 4]),
+    units = {},
+  }
+  local after = at + 6 + 2 * tonumber(ARGV[at + 5])
+  for i = at + 6, after - 1 do claim.units[#claim.units + 1] = tonumber(ARGV[i]) end
   return ARGV[at], claim, after
 end
 

@@ -16,7 +16,7 @@ pub(super) fn begin(
     let booking = begun.booking.to_string();
     execute(
         to,
-        "UPDATE holds SET state = 'paying', paying = ?2, pinned_ms = ?3, expires_ms = ?4,
+        "UPDATE holds SET state = 'paying', paying = ?2, pinned_ms = ?3, expires_ms = ?4, returns_ms = NULL,
              payments = min(payments + 1, 255)
          WHERE seq = ?1",
         (hold_seq, &booking, begun.pinned_until.ms(), begun.expires_at.ms()),

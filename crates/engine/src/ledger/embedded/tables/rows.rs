@@ -24,7 +24,15 @@ pub(super) fn show(to: &Connection, state: &State, entry: &Entry, hash: Hash) ->
         Event::OfferCreated { offer } => insert_offer(to, seq, at_ms, offer)?,
         Event::OfferAmended { offer, amendment } => amend_offer(to, offer, amendment)?,
         Event::HoldExtended { expires_at, .. } => {
-            let sql = "UPDATE holds SET expires_ms = ?2, extensions = extensions + 1 WHERE seq = ?1";
+            let sql = "UPDATE holds SET expires_ms = ?2, returns_ms = NULL, extensions = extensions + 1 WHERE seq = ?1";
+            execute(to, sql, (hold_seq, expires_at.ms()))?;
+        }
+        Event::HoldLeft { expires_at, .. } => {
+            let sql = "UPDATE holds SET returns_ms = ifnull(returns_ms, expires_ms), expires_ms = ?2 WHERE seq = ?1";
+            execute(to, sql, (hold_seq, expires_at.ms()))?;
+        }
+        Event::HoldReturned { expires_at, .. } => {
+            let sql = "UPDATE holds SET expires_ms = ?2, returns_ms = NULL WHERE seq = ?1";
             execute(to, sql, (hold_seq, expires_at.ms()))?;
         }
         Event::HoldReleased { .. } => end_hold(to, hold_seq, "released", at_ms)?,
@@ -68,7 +76,8 @@ fn hold_seq(from: &Connection, id: HoldId) -> rusqlite::Result<Option<u64>> {
 }
 
 fn end_hold(to: &Connection, hold_seq: Option<u64>, ended: &str, at_ms: i64) -> rusqlite::Result<()> {
-    let sql = "UPDATE holds SET state = ?2, ended_ms = ?3, paying = NULL, pinned_ms = NULL,
+    let sql =
+        "UPDATE holds SET state = ?2, ended_ms = ?3, paying = NULL, pinned_ms = NULL, returns_ms = NULL,
                    expires_ms = iif(?2 = 'expired', ifnull(pinned_ms, expires_ms), expires_ms)
                WHERE seq = ?1";
     execute(to, sql, (hold_seq, ended, at_ms))

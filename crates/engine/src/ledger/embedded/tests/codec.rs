@@ -177,6 +177,8 @@ fn event() -> impl Strategy<Value = Event> {
         (offer_id(), units()).prop_map(|(offer, units)| Event::UnitsUnblocked { offer, units }),
         placed().prop_map(Event::HoldPlaced),
         (hold_id(), moment()).prop_map(|(hold, expires_at)| Event::HoldExtended { hold, expires_at }),
+        (hold_id(), moment()).prop_map(|(hold, expires_at)| Event::HoldLeft { hold, expires_at }),
+        (hold_id(), moment()).prop_map(|(hold, expires_at)| Event::HoldReturned { hold, expires_at }),
         hold_id().prop_map(|hold| Event::HoldReleased { hold }),
         hold_id().prop_map(|hold| Event::HoldExpired { hold }),
         (booking_id(), hold_id()).prop_map(|(booking, hold)| Event::BookingConfirmed { booking, hold }),
@@ -265,8 +267,8 @@ fn hold() -> impl Strategy<Value = Hold> {
         (booking_id(), moment())
             .prop_map(|(booking, pinned_until)| HoldState::Paying { booking, pinned_until }),
     ];
-    (placed(), state, any::<(u8, u8)>(), any::<u64>()).prop_map(
-        |(placed, state, (extensions, payments), version)| Hold {
+    (placed(), state, option::of(moment()), any::<(u8, u8)>(), any::<u64>()).prop_map(
+        |(placed, state, returns_to, (extensions, payments), version)| Hold {
             id: placed.hold,
             holder: placed.holder,
             state,
@@ -274,6 +276,7 @@ fn hold() -> impl Strategy<Value = Hold> {
             amount: placed.amount,
             currency: placed.currency,
             expires_at: placed.expires_at,
+            returns_to,
             extensions,
             payments,
             relaxed: placed.relaxed,

@@ -1,4 +1,4 @@
--- Makes books of format 1 out of books of format 2 in which nothing was ever paid: the two tables that had a narrower
+-- Makes books of format 1 out of books of today in which nothing was ever paid: the two tables that had a narrower
 -- CHECK then, as they were made then.
 
 ALTER TABLE holds RENAME TO holds_2;

@@ -8,6 +8,7 @@ mod crashes;
 mod expiry;
 mod failures;
 mod flushing;
+mod leaving;
 mod logs;
 mod payments;
 mod queueing;

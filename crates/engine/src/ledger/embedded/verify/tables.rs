@@ -69,7 +69,7 @@ pub(super) fn check_all(from: &Connection, state: &State, report: &mut Report) {
 }
 
 const OFFERS: &str = "SELECT id, name, kind, currency, hold_ttl_s, limit_per_holder, created_ms, opens_ms, closes_ms FROM offers";
-const HOLDS: &str = "SELECT id, holder, state, amount, currency, extensions, expires_ms, ended_ms, payments, paying, pinned_ms FROM holds";
+const HOLDS: &str = "SELECT id, holder, state, amount, currency, extensions, expires_ms, ended_ms, payments, paying, pinned_ms, returns_ms FROM holds";
 const BOOKINGS: &str =
     "SELECT id, hold, holder, state, amount, currency, created_ms, cancelled_ms, failed_ms FROM bookings";
 const PAYMENTS: &str = "SELECT booking, provider, state, method, intent, attempts, due_ms, captured, refunded, why FROM payments";
@@ -142,6 +142,7 @@ fn hold_row(state: &State, hold: &Hold) -> Cells {
         i64::from(hold.payments),
         paying.as_ref().map(|(booking, _)| booking.clone()),
         paying.map(|(_, pinned)| pinned),
+        hold.returns_to.map(Moment::ms),
     ]
 }
 

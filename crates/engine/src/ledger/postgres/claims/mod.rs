@@ -82,6 +82,8 @@ pub(super) const fn is_by_unit(command: &Command) -> bool {
         Command::PlaceHold { .. }
         | Command::ExtendHold { .. }
         | Command::ReleaseHold { .. }
+        | Command::LeaveHold { .. }
+        | Command::ReturnToHold { .. }
         | Command::Confirm { .. }
         | Command::Cancel { .. } => true,
         Command::CreateOffer { .. }
@@ -379,6 +381,8 @@ fn told(
             match command {
                 Command::ExtendHold { .. } => Outcome::Extended(hold),
                 Command::ReleaseHold { .. } => Outcome::Released(hold),
+                Command::LeaveHold { .. } => Outcome::Left(hold),
+                Command::ReturnToHold { .. } => Outcome::Returned(hold),
                 _ => Outcome::Held { hold, again: false },
             }
         }
