@@ -175,6 +175,9 @@ impl Caller for HotStock {
     }
 }
 
+/// Come back later.
+const BUSY: u16 = 503;
+
 /// Holds a seat, gives it back, holds another, for ever: works on any number of seats. Each connection has seats
 /// of its own, so none is refused.
 #[derive(Debug)]
@@ -216,7 +219,7 @@ impl Cycle {
 
 impl Caller for Cycle {
     fn write(&mut self, out: &mut Vec<u8>) {
-        match self.held.take() {
+        match &self.held {
             Some(hold) => {
                 let path = format!("/v1/holds/{hold}");
                 let delete = Request::bare("DELETE", &self.target, &path, &[("authorization", &self.bearer)]);
@@ -232,6 +235,10 @@ impl Caller for Cycle {
     }
 
     fn read(&mut self, response: &Response<'_>) {
+        // What a busy server did not take back is given back again.
+        if response.status == BUSY {
+            return;
+        }
         self.held = (response.status == 201).then(|| id_of(response.body)).flatten();
     }
 }
