@@ -1,6 +1,6 @@
 //! **A lock that is released before the transaction commits.** The usual shape: a `finally` inside the transaction's
 //! block, or a lock taken by a function that the transaction calls. The next buyer has the lock and reads; what the first
-//! one wrote is not committed, so it reads the seat as free, and both sell it.
+//! one writes is not committed, so it reads the seat as free, and both sell it.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const LOCK: &str = "seat-lock";
 const LIVE: Duration = Duration::from_secs(10);
 /// What the transaction still waits for before it commits: a mail is sent, a card is asked. Long against the millisecond
 /// after which the next buyer tries for the lock, on a busy machine too.
-const UNCOMMITTED: Duration = Duration::from_millis(40);
+const UNCOMMITTED: Duration = Duration::from_millis(150);
 
 #[async_trait]
 impl Way for LockReleasedBeforeCommit {
@@ -46,13 +46,13 @@ impl Way for LockReleasedBeforeCommit {
         }
         // The order of these two is the mistake: others may read before this is committed.
         till.unlock(LOCK, ask.hold).await?;
+        steps.during(Phase::Think, sleep(UNCOMMITTED)).await;
         let expires_at = steps
             .during(Phase::Write, async {
                 till.set_left(&client, ask, &left).await?;
                 till.insert(&client, ask).await
             })
             .await?;
-        steps.during(Phase::Think, sleep(UNCOMMITTED)).await;
         steps.during(Phase::Commit, client.batch_execute("COMMIT")).await?;
         Ok(Took::Held { expires_at })
     }
