@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdfast_domain::{Command, PayTerms};
 use holdfast_engine::{
     gate::redis::{Settings, Strategy},
-    ledger::{Ledger as _, Outcome, Reply},
-    mint,
+    ledger::Ledger as _,
 };
 use holdfast_rigs::Redis;
 
@@ -37,23 +35,6 @@ async fn flushed_in_the_middle_it_steps_aside_and_is_right_again() {
     shop.held("bob", seat("A-2")).await;
 }
 
-/// A payment that fails after its hold's end frees the seat without a word to the gate.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_being_paid_is_in_the_way_until_its_own_end_and_then_the_ledger_says() {
-    let redis = Redis::start().unwrap();
-    let shop = shop(&redis).await;
-    let hold = shop.held("alice", seat("A-1")).await.hold.id;
-    let terms = PayTerms { pin_s: 120, grace_s: 0, look_s: 30 };
-    let begin = Command::BeginPayment { booking: mint::booking_id(), hold, method: None, terms };
-    let begun = shop.submit(begin).await;
-    assert!(matches!(begun, Reply::Done(Outcome::PaymentBegun(_))), "{begun:?}");
-    redis.ask(&["FLUSHALL"]).unwrap();
-    shop.until_refused("bob", seat("A-1")).await;
-    shop.clock.advance_ms(600_000);
-    assert_eq!(shop.gate_says("bob", seat("A-1")).await, None);
-    assert!(matches!(shop.ledger_says("bob", seat("A-1")).await, Reply::Refused(_)), "it is being paid");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_happens_during_a_rebuild_is_not_lost() {
     let redis = Redis::start().unwrap();
@@ -71,7 +52,7 @@ async fn what_happens_during_a_rebuild_is_not_lost() {
     shop.release(&first).await;
     let booking = shop.book(&second).await;
     shop.clock.advance_ms(1000);
-    shop.submit(Command::ExtendHold { hold: extended.hold.id }).await;
+    shop.submit(holdfast_domain::Command::ExtendHold { hold: extended.hold.id }).await;
     shop.held("carol", seat("A-4")).await;
     drop(held_up);
     for taken in ["A-2", "A-3", "A-4"] {

@@ -162,10 +162,8 @@ pub(super) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<Of
     let held = state.holds().filter(|hold| hold.is_live(now) && here(&hold.lines));
     let booked =
         state.bookings().filter(|booking| booking.state == BookingState::Confirmed && here(&booking.lines));
-    // One that is being paid may outlive its own end. Nobody tells a gate what becomes of it then, so from there on the
-    // ledger says no.
     let held = held
-        .map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.expires_at), hold.version));
+        .map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.ends_at()), hold.version));
     let booked = booked
         .map(|booking| Claim::of(&booking.lines, id, booking.hold, &booking.holder, None, booking.version));
     Some(OfferClaims {
