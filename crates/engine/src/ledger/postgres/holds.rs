@@ -78,39 +78,27 @@ async fn insert(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     if holds.is_empty() {
         return Ok(());
     }
-    let Columns {
-        offers,
-        ids,
-        states,
-        expires,
-        extensions,
-        ended,
-        bookings,
-        versions,
-        payments,
-        pinned,
-        returns,
-    } = Columns::of(effects, &holds);
+    let columns = Columns::of(effects, &holds);
     let holders: Vec<_> = holds.iter().map(|hold| hold.holder.as_str()).collect();
     let amounts: Vec<_> = holds.iter().map(|hold| hold.amount.minor() as i64).collect();
     let currencies: Vec<_> = holds.iter().map(|hold| hold.currency.code()).collect();
     let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
     let args: Args<'_> = &[
-        &offers,
-        &ids,
+        &columns.offers,
+        &columns.ids,
         &holders,
-        &states,
+        &columns.states,
         &amounts,
         &currencies,
-        &expires,
-        &extensions,
-        &ended,
-        &bookings,
-        &versions,
+        &columns.expires,
+        &columns.extensions,
+        &columns.ended,
+        &columns.bookings,
+        &columns.versions,
         &bodies,
-        &payments,
-        &pinned,
-        &returns,
+        &columns.payments,
+        &columns.pinned,
+        &columns.returns,
     ];
     session.change(&INSERT_HOLDS, args).await.map(drop)
 }
@@ -121,31 +109,19 @@ async fn update(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     if holds.is_empty() {
         return Ok(());
     }
-    let Columns {
-        offers,
-        ids,
-        states,
-        expires,
-        extensions,
-        ended,
-        bookings,
-        versions,
-        payments,
-        pinned,
-        returns,
-    } = Columns::of(effects, &holds);
+    let columns = Columns::of(effects, &holds);
     let args: Args<'_> = &[
-        &offers,
-        &ids,
-        &states,
-        &expires,
-        &extensions,
-        &ended,
-        &bookings,
-        &versions,
-        &payments,
-        &pinned,
-        &returns,
+        &columns.offers,
+        &columns.ids,
+        &columns.states,
+        &columns.expires,
+        &columns.extensions,
+        &columns.ended,
+        &columns.bookings,
+        &columns.versions,
+        &columns.payments,
+        &columns.pinned,
+        &columns.returns,
     ];
     all(session.change(&UPDATE_HOLDS, args).await?, holds.len(), "a hold has already ended")
 }
