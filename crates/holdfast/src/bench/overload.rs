@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    load::{Crew, Tally, Worker, take_turns},
+    load::{Crew, Rounds, Tally, Worker, take_turns},
     term,
 };
 
@@ -30,11 +30,17 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
     let calm = Shop::open(plan, "calm").await?;
     let rush = Shop::open(plan, "rush").await?;
     let mut workers = [calm.crew(plan.connections).await?, rush.crew(plan.connections * TIMES).await?];
-    let bar = term::progress(plan.rounds.stretches(workers.len()), "ten times too many");
-    let tallies = take_turns(&mut workers, plan.rounds, &bar).await.map_err(interrupted)?;
+    let rounds = long(plan.rounds);
+    let bar = term::progress(rounds.stretches(workers.len()), "ten times too many");
+    let tallies = take_turns(&mut workers, rounds, &bar).await.map_err(interrupted)?;
     bar.finish_and_clear();
     let grown = [calm.grown(&tallies[0])?, rush.grown(&tallies[1])?];
     Ok(vec![goodput(&tallies), answers(&tallies[1]), memory(grown, plan.connections * (TIMES - 1))])
+}
+
+/// A server keeps those it sent away from asking again for a second: a stretch has to see them come back several times.
+fn long(rounds: Rounds) -> Rounds {
+    Rounds { warm_up: 1, counted: rounds.counted.div_ceil(2), stretch: rounds.stretch * 4 }
 }
 
 /// A server with room for so many at once, and seats to sell.

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     io,
-    ops::Range,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -28,17 +27,14 @@ pub trait Caller: Send + 'static {
     fn read(&mut self, _response: &Response<'_>) {}
 }
 
-/// What somebody hears who is too many.
-const TOO_MANY: u16 = 503;
-
 /// What came of a stretch of work.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub statuses: BTreeMap<u16, u64>,
+    /// Those of them that came when the time was up and hardly anybody was left at work: no part of the rate.
+    pub late: BTreeMap<u16, u64>,
     /// Connections that broke; the work went on with a new one.
     pub lost: u64,
-    /// Until the last answer that was more than "come back later": for those a server may take its time, and whoever
-    /// waits for one when the time is up is no longer at work.
     pub elapsed: Duration,
     pub latency: Latency,
     /// Processor time that the server used meanwhile, and that this process used.
@@ -53,12 +49,16 @@ impl Tally {
 
     /// Answers of that status a second.
     pub fn rate(&self, status: u16) -> f64 {
-        self.with_status(status) as f64 / self.elapsed.as_secs_f64()
+        let late = self.late.get(&status).copied().unwrap_or_default();
+        self.with_status(status).saturating_sub(late) as f64 / self.elapsed.as_secs_f64()
     }
 
     pub fn add(&mut self, other: &Self) {
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
+        let sums = [(&mut self.statuses, &other.statuses), (&mut self.late, &other.late)];
+        for (sums, counts) in sums {
+            for (&status, count) in counts {
+                *sums.entry(status).or_default() += count;
+            }
         }
         self.lost += other.lost;
         self.elapsed += other.elapsed;
@@ -99,24 +99,20 @@ impl Crew {
         Ok(Self { target: target.clone(), server_pid, members })
     }
 
-    /// Everyone asks, as fast as answers come, until the time is up; whatever is under way then is still counted.
+    /// Everyone asks, as fast as answers come, until the time is up; whatever is under way then is waited for.
     async fn shifts(&mut self, stretch: Duration) -> io::Result<Tally> {
-        let tally = Arc::new(Mutex::new(Tally::default()));
+        let tally = Arc::new(Mutex::new(Tally { elapsed: stretch, ..Tally::default() }));
         let (server_cpu, own_cpu) = self.cpu_times();
-        let started = stopwatch();
-        let until = started + stretch;
+        let until = stopwatch() + stretch;
         let shifts: Vec<_> = self
             .members
             .drain(..)
-            .map(|member| tokio::spawn(shift(member, self.target.clone(), started..until, tally.clone())))
+            .map(|member| tokio::spawn(shift(member, self.target.clone(), until, tally.clone())))
             .collect();
         for shift in shifts {
             self.members.push(shift.await.map_err(io::Error::other)??);
         }
         let mut tally = std::mem::take(&mut *tally.lock().expect("no shift panics while counting"));
-        if tally.elapsed.is_zero() {
-            tally.elapsed = started.elapsed();
-        }
         let (server_later, own_later) = self.cpu_times();
         (tally.server_cpu, tally.own_cpu) =
             (server_later.saturating_sub(server_cpu), own_later.saturating_sub(own_cpu));
@@ -137,12 +133,12 @@ impl Worker for Crew {
 async fn shift(
     mut member: Member,
     target: Target,
-    stretch: Range<Instant>,
+    until: Instant,
     tally: Arc<Mutex<Tally>>,
 ) -> io::Result<Member> {
     let mut request = Vec::new();
     let mut sent = stopwatch();
-    while sent < stretch.end {
+    while sent < until {
         member.caller.write(&mut request);
         match member.connection.exchange(&request).await {
             Ok(response) => {
@@ -152,8 +148,8 @@ async fn shift(
                 let mut tally = tally.lock().expect("no shift panics while counting");
                 *tally.statuses.entry(status).or_default() += 1;
                 tally.latency.record(answered - sent);
-                if status != TOO_MANY {
-                    tally.elapsed = answered - stretch.start;
+                if answered > until {
+                    *tally.late.entry(status).or_default() += 1;
                 }
                 sent = answered;
             }
