@@ -7,7 +7,7 @@
 mod moves;
 mod said;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use holdfast_domain::{BookingId, Conflict, HoldId, OfferId, Refusal, invariants};
 use holdfast_engine::{
@@ -204,7 +204,9 @@ impl Pair {
 
 /// The same reply without the alternatives that a refusal names.
 pub fn without_hints(reply: Reply) -> Reply {
-    let bare = |conflict: Conflict| Conflict { alternatives: vec![], ..conflict };
+    let bare = |conflict: Arc<Conflict>| {
+        Arc::new(Conflict { alternatives: vec![], conflicts: conflict.conflicts.clone() })
+    };
     match reply {
         Reply::Refused(Refusal::UnitTaken(conflict)) => Reply::Refused(Refusal::UnitTaken(bare(conflict))),
         Reply::Refused(Refusal::UnitBlocked(conflict)) => {

@@ -9,7 +9,7 @@ mod vacant;
 
 pub use place::named_line;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     command::{Actor, Command},
@@ -83,14 +83,15 @@ fn amend(state: &State, id: &OfferId, amendment: &Amendment, now: Moment) -> Res
     let sold_past = |unit: &UnitNo| !displaced.shrink(offer, *unit, amended.capacity(*unit), now);
     let mut resized = amendment.capacities.iter().filter_map(|(key, _)| amended.find(key));
     if let Some(unit) = resized.find(sold_past) {
-        return Err(Refusal::UnitTaken(Conflict {
-            conflicts: vec![in_the_way(offer, unit, now)],
-            alternatives: vec![],
-        }));
+        return Err(in_conflict(vec![in_the_way(offer, unit, now)]));
     }
     let mut events = displaced.events();
     events.push(Event::OfferAmended { offer: id.clone(), amendment: amendment.clone() });
     Ok(Subject::Offer(id.clone()).with(events))
+}
+
+fn in_conflict(conflicts: Vec<InTheWay>) -> Refusal {
+    Refusal::UnitTaken(Arc::new(Conflict { conflicts, alternatives: vec![] }))
 }
 
 fn units_named(offer: &OfferState, keys: &[String]) -> Result<Vec<UnitNo>, Refusal> {
@@ -115,7 +116,7 @@ fn block(state: &State, id: &OfferId, keys: &[String], now: Moment) -> Result<De
     let conflicts: Vec<_> =
         units.iter().copied().filter(taken).map(|unit| in_the_way(offer, unit, now)).collect();
     if !conflicts.is_empty() {
-        return Err(Refusal::UnitTaken(Conflict { conflicts, alternatives: vec![] }));
+        return Err(in_conflict(conflicts));
     }
     let mut events = displaced.events();
     if !units.is_empty() {

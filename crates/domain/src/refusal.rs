@@ -4,6 +4,8 @@
 //! The variants stand in order of precedence: when several reasons apply, the first one listed is given, so
 //! every ledger refuses the same request with the same words.
 
+use std::sync::Arc;
+
 use crate::{
     ids::{BookingId, OfferId},
     text::Invalid,
@@ -25,8 +27,8 @@ pub enum Refusal {
     NotCancellable { booking: BookingId },
     NotOnSale { offer: OfferId, opens_at: Option<Moment>, closes_at: Option<Moment> },
     LimitReached(Limit),
-    UnitBlocked(Conflict),
-    UnitTaken(Conflict),
+    UnitBlocked(Arc<Conflict>),
+    UnitTaken(Arc<Conflict>),
     SoldOut { offer: OfferId, conflicts: Vec<InTheWay> },
 }
 
@@ -37,6 +39,7 @@ pub enum Limit {
     Extensions { limit: u8 },
 }
 
+/// Shared, because a thousand losers of one seat are told the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     pub conflicts: Vec<InTheWay>,

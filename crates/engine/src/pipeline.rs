@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::future::BoxFuture;
 use holdfast_domain::{Actor, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -142,42 +143,25 @@ impl Pipeline {
         visitor: Option<Visitor>,
         admitted: OwnedSemaphorePermit,
     ) -> Result<Reply, SubmitError> {
+        // The walk is boxed: whoever is refused at the gate carries no room for the rest of it.
         match (self.stages.gate.must_hear(), &visitor) {
-            (MustHear::Nothing, _) => self.stages.walk(request, visitor).await,
+            (MustHear::Nothing, _) => Box::pin(self.stages.walk(request, visitor)).await,
             // Most are refused at the gate, and a refusal leaves nothing behind.
             (MustHear::Commits, None) => match self.stages.ask(&request).await {
                 Err(said) => said,
                 Ok(pass) => {
-                    let rest = |stages: Stages| async move { stages.passed(pass, request).await };
-                    self.see_through(admitted, rest).await
+                    let stages = self.stages.clone();
+                    let rest = Box::pin(async move { stages.passed(pass, request).await });
+                    see_through(rest, admitted).await
                 }
             },
             _ => {
-                let walk = |stages: Stages| async move { stages.walk(request, visitor).await };
-                self.see_through(admitted, walk).await
+                let stages = self.stages.clone();
+                let walk = Box::pin(async move { stages.walk(request, visitor).await });
+                see_through(walk, admitted).await
             }
         }
     }
-
-    /// Whoever asked may hang up at any time; what was committed must reach the gate all the same.
-    async fn see_through<W>(
-        &self,
-        admitted: OwnedSemaphorePermit,
-        walk: impl FnOnce(Stages) -> W,
-    ) -> Result<Reply, SubmitError>
-    where
-        W: Future<Output = Result<Reply, SubmitError>> + Send + 'static,
-    {
-        let walk = walk(self.stages.clone());
-        let walked = tokio::spawn(async move {
-            let answer = walk.await;
-            drop(admitted);
-            answer
-        });
-        let lost = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
-        walked.await.unwrap_or_else(|_| Err(lost().into()))
-    }
-
     #[expect(
         clippy::disallowed_methods,
         reason = "a deadline is measured on the monotonic clock, not in domain time"
@@ -197,6 +181,20 @@ impl Pipeline {
         health.degraded.extend(self.stages.gate.degraded());
         health
     }
+}
+
+/// Whoever asked may hang up at any time; what was committed must reach the gate all the same.
+async fn see_through(
+    walk: BoxFuture<'static, Result<Reply, SubmitError>>,
+    admitted: OwnedSemaphorePermit,
+) -> Result<Reply, SubmitError> {
+    let walked = tokio::spawn(async move {
+        let answer = walk.await;
+        drop(admitted);
+        answer
+    });
+    let lost = || LedgerError::OutcomeUnknown("the server stopped while this was under way".into());
+    walked.await.unwrap_or_else(|_| Err(lost().into()))
 }
 
 impl Stages {

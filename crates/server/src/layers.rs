@@ -71,8 +71,9 @@ impl Layers {
             // A declined payment is an answer whose words are kept, and the id is one of them.
             request.extensions_mut().insert(id.clone());
         }
-        if !method.is_safe() {
-            // Only what may change something is counted by where it comes from.
+        let has_key = endpoint.is_api() && request.headers().contains_key(header::AUTHORIZATION);
+        if !method.is_safe() && !has_key {
+            // Only what may change something is counted by where it comes from, and not where a key says who it is.
             request.extensions_mut().insert(Peer(arrival.peer));
         }
         // The path is needed only for a log line that nobody may be reading.

@@ -7,7 +7,7 @@
 mod code;
 pub(crate) mod page;
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use axum::{
     http::{HeaderValue, header},
@@ -32,8 +32,7 @@ pub(crate) struct Problem {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct More {
-    pub conflicts: Vec<InTheWay>,
-    pub alternatives: Vec<Vec<String>>,
+    conflict: Option<Arc<Conflict>>,
     /// The booking that stands in the way.
     pub booking: Option<BookingId>,
     pub retry_after: Option<Duration>,
@@ -45,15 +44,20 @@ pub(crate) struct More {
     pub log: Option<String>,
 }
 
-static NO_MORE: More = More {
-    conflicts: Vec::new(),
-    alternatives: Vec::new(),
-    booking: None,
-    retry_after: None,
-    quota: None,
-    join_url: None,
-    log: None,
-};
+static NO_MORE: More =
+    More { conflict: None, booking: None, retry_after: None, quota: None, join_url: None, log: None };
+
+impl More {
+    /// The units in the way.
+    pub(crate) fn conflicts(&self) -> &[InTheWay] {
+        self.conflict.as_ref().map_or(&[], |conflict| &conflict.conflicts)
+    }
+
+    /// What could be had instead, in groups.
+    pub(crate) fn alternatives(&self) -> &[Vec<String>] {
+        self.conflict.as_ref().map_or(&[], |conflict| &conflict.alternatives)
+    }
+}
 
 /// How long to wait before asking again, by what is wrong.
 const RETRY_OVERLOADED: Duration = Duration::from_secs(1);
@@ -157,8 +161,8 @@ impl Problem {
     }
 
     #[must_use]
-    fn with_conflict(self, Conflict { conflicts, alternatives }: Conflict) -> Self {
-        self.with(|more| *more = More { conflicts, alternatives, ..More::default() })
+    fn with_conflict(self, conflict: Arc<Conflict>) -> Self {
+        self.with(|more| more.conflict = Some(conflict))
     }
 }
 
@@ -203,7 +207,7 @@ impl From<Refusal> for Problem {
             }
             Refusal::SoldOut { offer, conflicts } => {
                 Self::new(Code::SoldOut, format!("Not enough of {offer} is left for this request."))
-                    .with(|more| more.conflicts = conflicts)
+                    .with_conflict(Arc::new(Conflict { conflicts, alternatives: Vec::new() }))
             }
         }
     }
@@ -312,7 +316,7 @@ mod tests {
     #[test]
     fn every_refusal_has_a_code_of_the_same_name() {
         let offer = holdfast_domain::OfferId::new("hall").unwrap();
-        let conflict = Conflict { conflicts: vec![], alternatives: vec![] };
+        let conflict = Arc::new(Conflict { conflicts: vec![], alternatives: vec![] });
         let booking = BookingId::from_bits(1);
         let refusals = [
             Refusal::UnknownOffer { offer: offer.clone() },

@@ -1,5 +1,8 @@
 //! What the gates that count refuse, and what they never may.
 
+use std::sync::Arc;
+
+use futures::future::join_all;
 use holdfast_domain::{Amendment, Command, OfferId, Refusal};
 use holdfast_engine::{
     gate::redis::Strategy,
@@ -7,7 +10,7 @@ use holdfast_engine::{
 };
 use holdfast_rigs::Redis;
 
-use crate::shop::{Shop, fest, hall, place, request, seat, settings, stock, unit_of};
+use crate::shop::{Shop, fest, hall, hall_with, place, request, seat, settings, stock, unit_of};
 
 async fn seats(strategy: Strategy) -> (Redis, Shop) {
     let redis = Redis::start().expect("a Redis");
@@ -173,12 +176,46 @@ async fn a_pass_that_is_never_settled_refuses_nobody() {
     }
 }
 
+/// Forty who want one seat at the same moment, alice among them, and what each is told.
+async fn crowd(shop: &Arc<Shop>) -> Vec<(String, Reply)> {
+    let ask = |n| {
+        let holder = if n == 20 { "alice".to_owned() } else { format!("buyer-{n}") };
+        let shop = Arc::clone(shop);
+        tokio::spawn(async move {
+            let reply = shop.hold(&holder, seat("A-7")).await;
+            (holder, reply)
+        })
+    };
+    let asked: Vec<_> = (0..40).map(ask).collect();
+    join_all(asked).await.into_iter().map(|told| told.expect("an answer")).collect()
+}
+
+/// Those who ask in vain together are not asked for their names, unless holders have a limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_is_told_what_the_ledger_would_tell_each_of_them() {
+    for (strategy, limit) in [(Strategy::Lua, None), (Strategy::Lua, Some(4)), (Strategy::Bitmap, None)] {
+        let redis = Redis::start().expect("a Redis");
+        let shop = Arc::new(Shop::new(strategy, &redis.url(), settings()));
+        shop.sell(hall_with(limit)).await;
+        let first = shop.held("alice", seat("A-7")).await;
+        shop.until_refused("bob", seat("A-7")).await;
+        for _ in 0..5 {
+            for (holder, reply) in crowd(&shop).await {
+                assert_eq!(reply, shop.ledger_says(&holder, seat("A-7")).await, "{holder}, {strategy}");
+            }
+        }
+        shop.release(&first).await;
+        let won = crowd(&shop).await.iter().filter(|(_, reply)| matches!(reply, Reply::Done(_))).count();
+        assert_eq!(won, 1, "{strategy}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_sells_everything_once() {
     for strategy in [Strategy::Lua, Strategy::Decr, Strategy::Bitmap] {
         let (_redis, shop) = goods(strategy).await;
         shop.until_awake("fest", "GA", 5).await;
-        let shop = std::sync::Arc::new(shop);
+        let shop = Arc::new(shop);
         let buyers = (0..60).map(|n| {
             let shop = shop.clone();
             tokio::spawn(async move { shop.hold(&format!("buyer-{n}"), stock(1)).await })

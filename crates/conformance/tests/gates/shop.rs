@@ -222,9 +222,15 @@ pub(crate) fn hall() -> Offer {
 }
 
 pub(crate) fn seats_named(id: &str) -> Offer {
-    let rows = [RowDef::new("A", 20)];
-    let section = SectionDef::new("Stalls", "A", price(4500), rows);
-    offer(id, InventoryDef::Seats(vec![section]), Some(4))
+    offer(id, twenty_seats(), Some(4))
+}
+
+pub(crate) fn hall_with(limit_per_holder: Option<u32>) -> Offer {
+    offer("hall", twenty_seats(), limit_per_holder)
+}
+
+fn twenty_seats() -> InventoryDef {
+    InventoryDef::Seats(vec![SectionDef::new("Stalls", "A", price(4500), [RowDef::new("A", 20)])])
 }
 
 /// Five of one line.

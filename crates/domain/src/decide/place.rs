@@ -1,5 +1,7 @@
 //! Placing a hold: every line is had, or none is.
 
+use std::sync::Arc;
+
 use super::{Decision, Displaced, Subject, in_the_way, known, vacant::Vacant};
 use crate::{
     command::{Ask, Pick},
@@ -323,11 +325,14 @@ fn check_free(state: &State, asks: &[Ask], lines: &[Line], now: Moment) -> Resul
     let alternatives = |missed: &Line| alternatives(state, asks, lines, missed, now);
     if let Some((missed, _)) = full.iter().find(|at| blocked(at)) {
         let conflicts = conflict(&blocked);
-        return Err(Refusal::UnitBlocked(Conflict { conflicts, alternatives: alternatives(missed) }));
+        return Err(Refusal::UnitBlocked(Arc::new(Conflict {
+            conflicts,
+            alternatives: alternatives(missed),
+        })));
     }
     if let Some((missed, _)) = full.iter().find(|(line, _)| !counted(line)) {
         let conflicts = conflict(&|(line, _)| !counted(line));
-        return Err(Refusal::UnitTaken(Conflict { conflicts, alternatives: alternatives(missed) }));
+        return Err(Refusal::UnitTaken(Arc::new(Conflict { conflicts, alternatives: alternatives(missed) })));
     }
     Err(Refusal::SoldOut { offer: full[0].0.offer.clone(), conflicts: conflict(&|_| true) })
 }

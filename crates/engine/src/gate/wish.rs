@@ -59,6 +59,9 @@ impl Part {
 
 impl Part {
     fn names_a_unit_twice(&self) -> bool {
+        if self.lines.len() < 2 {
+            return false;
+        }
         let mut lines: Vec<_> = self.lines.iter().collect();
         lines.sort_unstable_by_key(|line| line.first);
         lines.windows(2).any(|two| two[0].overlaps(two[1]))
@@ -67,7 +70,7 @@ impl Part {
 
 impl Wish {
     fn new(hold: HoldId, holder: HolderId, asks: &[Ask], offers: &[Arc<Offer>]) -> Option<Self> {
-        let mut wish = Self { hold, holder, parts: Vec::new() };
+        let mut wish = Self { hold, holder, parts: Vec::with_capacity(1) };
         let currency = offers.first()?.currency();
         let open_choice = asks.iter().any(|ask| matches!(ask.pick, Pick::Best { .. }));
         for (place, (ask, offer)) in asks.iter().zip(offers).enumerate() {
@@ -115,8 +118,8 @@ impl Wish {
         let at = self.parts.iter().position(|part| part.id() == offer.id()).unwrap_or_else(|| {
             self.parts.push(Part {
                 offer: Arc::clone(offer),
-                lines: Vec::new(),
-                places: Vec::new(),
+                lines: Vec::with_capacity(1),
+                places: Vec::with_capacity(1),
                 stake: 0,
             });
             self.parts.len() - 1

@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Range,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -32,10 +32,24 @@ const MOST_REMEMBERED: usize = 1024;
 const CELLS_AROUND: u32 = 14 * 96;
 
 /// What a judge found in the way of one part of a wish.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Hindrance {
     Limit { limit: u32, used: u64 },
-    Full(Vec<FullUnit>),
+    Full(Arc<Full>),
+}
+
+/// Units that cannot be had, found in one look by all who want the same.
+#[derive(Debug)]
+pub(crate) struct Full {
+    pub(crate) units: Vec<FullUnit>,
+    /// Chosen by the first of them, where it is the same for all.
+    words: OnceLock<Refusal>,
+}
+
+impl Full {
+    pub(crate) fn new(units: Vec<FullUnit>) -> Self {
+        Self { units, words: OnceLock::new() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +79,22 @@ impl Wording {
 
     /// The refusal of a wish, given what is in the way of which part.
     pub(crate) async fn refusal(&self, wish: &Wish, hindrances: &[Option<Hindrance>]) -> Option<Refusal> {
+        // Those who want the same seats are told the same. What else there is depends on more: slots on the service.
+        let shared = match (&wish.parts[..], hindrances) {
+            ([part], [Some(Hindrance::Full(full))]) if part.offer.kind() == Kind::Seats => Some(full),
+            _ => None,
+        };
+        if let Some(words) = shared.and_then(|full| full.words.get()) {
+            return Some(words.clone());
+        }
+        let words = self.choose(wish, hindrances).await?;
+        Some(match shared {
+            Some(full) => full.words.get_or_init(|| words).clone(),
+            None => words,
+        })
+    }
+
+    async fn choose(&self, wish: &Wish, hindrances: &[Option<Hindrance>]) -> Option<Refusal> {
         let parts = || wish.parts.iter().zip(hindrances);
         for (part, hindrance) in parts() {
             if let Some(Hindrance::Limit { limit, used }) = hindrance {
@@ -79,7 +109,7 @@ impl Wording {
         }
         let mut full: Vec<(&Part, FullUnit)> = parts()
             .filter_map(|(part, hindrance)| match hindrance {
-                Some(Hindrance::Full(units)) => Some(units.iter().map(move |&unit| (part, unit))),
+                Some(Hindrance::Full(full)) => Some(full.units.iter().map(move |&unit| (part, unit))),
                 _ => None,
             })
             .flatten()
@@ -90,12 +120,12 @@ impl Wording {
         if let Some((missed, at)) = full.iter().find(|(_, at)| at.blocked) {
             let conflicts = in_the_way(full.iter().filter(|(_, at)| at.blocked));
             let alternatives = self.alternatives(missed, at.unit).await;
-            return Some(Refusal::UnitBlocked(Conflict { conflicts, alternatives }));
+            return Some(Refusal::UnitBlocked(Arc::new(Conflict { conflicts, alternatives })));
         }
         if let Some((missed, at)) = full.iter().find(|(part, _)| !counted(part)) {
             let conflicts = in_the_way(full.iter().filter(|(part, _)| !counted(part)));
             let alternatives = self.alternatives(missed, at.unit).await;
-            return Some(Refusal::UnitTaken(Conflict { conflicts, alternatives }));
+            return Some(Refusal::UnitTaken(Arc::new(Conflict { conflicts, alternatives })));
         }
         let (first, _) = full.first()?;
         Some(Refusal::SoldOut { offer: first.id().clone(), conflicts: in_the_way(full.iter()) })

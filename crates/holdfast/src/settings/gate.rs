@@ -75,6 +75,7 @@ impl Reader<'_> {
             renew_every: self.duration("gate_renew_every", SECOND..=DAY),
             slate_kept: self.duration("gate_slate_kept", SECOND..=365 * DAY),
             check_one_in: self.count("gate_check_one_in", 0..=1_000_000_000) as u64,
+            check_gap: self.duration("gate_check_gap", Duration::ZERO..=HOUR),
             offer_believed: self.duration("gate_offer_believed", MS..=HOUR),
             lock: LockSettings {
                 live: self.duration("gate_lock_live", MS..=HOUR),

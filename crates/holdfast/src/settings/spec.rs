@@ -439,6 +439,7 @@ pub const SPECS: &[Spec] = &[
         "256",
         "One refusal in so many is checked with the ledger; 0 for none",
     ),
+    setting(GATE, "gate_check_gap", "DURATION", "20ms", "The least time between two such checks on a node"),
     setting(GATE, "gate_offer_believed", "DURATION", "1s", "How long what is known of an offer is believed"),
     setting(GATE, "gate_lock_live", "DURATION", "3s", "lock, redlock: how long a lock lives unless renewed"),
     setting(GATE, "gate_lock_renewals", "N", "3", "lock, redlock: how often it may be renewed"),

@@ -144,6 +144,11 @@ impl Endpoint {
         }
     }
 
+    /// Where a key says who is calling.
+    pub(crate) fn is_api(self) -> bool {
+        self.template().starts_with("/v1/")
+    }
+
     /// Answered even when everything else is turned away.
     pub(crate) const fn is_vital(self) -> bool {
         // A webhook is about money that has moved.

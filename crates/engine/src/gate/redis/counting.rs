@@ -12,7 +12,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -23,6 +23,8 @@ use futures::future::join_all;
 use holdfast_domain::{
     Booking, BookingState, Command, Hold, HoldId, HoldState, Kind, Line, OfferId, Refusal,
 };
+use metrics::Counter;
+use parking_lot::Mutex;
 use redis::Script;
 use tokio::time::Instant;
 
@@ -67,6 +69,9 @@ pub(super) struct Counting {
     wording: Wording,
     settings: Settings,
     refusals: AtomicU64,
+    checked_at: Mutex<Option<Instant>>,
+    /// Found once: looking it up by its name costs as much as wording the refusal.
+    refused: OnceLock<Counter>,
 }
 
 /// What this request has on slates.
@@ -120,6 +125,8 @@ impl Counting {
             wording: Wording::new(ledger, clock),
             settings,
             refusals: AtomicU64::new(0),
+            checked_at: Mutex::default(),
+            refused: OnceLock::new(),
         }
     }
 
@@ -129,7 +136,7 @@ impl Counting {
 
     /// Asks every part's judge, again while others are on their way with what is wanted.
     async fn judge(&self, wish: &Wish) -> Judged {
-        let give_up = Instant::now() + self.settings.pass_wait;
+        let mut give_up = None;
         loop {
             let answers = match self.ask_judges(wish).await {
                 Ok(answers) => answers,
@@ -158,7 +165,8 @@ impl Counting {
             }
             // Nothing is kept while waiting, so that two who want each other's units do not wait for each other.
             self.give_back(wish.hold, &noted).await;
-            if Instant::now() >= give_up {
+            let now = Instant::now();
+            if now >= *give_up.get_or_insert(now + self.settings.pass_wait) {
                 return Judged::Waited;
             }
             tokio::time::sleep(jitter(Duration::from_millis(2), Duration::from_millis(8))).await;
@@ -166,6 +174,9 @@ impl Counting {
     }
 
     async fn ask_judges(&self, wish: &Wish) -> Result<Vec<Answer>, Aside> {
+        if let [only] = &wish.parts[..] {
+            return Ok(vec![self.ask_judge(wish, only).await?]);
+        }
         let asked = wish.parts.iter().map(|part| self.ask_judge(wish, part));
         join_all(asked).await.into_iter().collect()
     }
@@ -195,8 +206,16 @@ impl Counting {
     }
 
     fn is_checked(&self) -> bool {
-        let one_in = self.settings.check_one_in;
-        one_in > 0 && self.refusals.fetch_add(1, Ordering::Relaxed).is_multiple_of(one_in)
+        let Settings { check_one_in, check_gap, .. } = self.settings;
+        if check_one_in == 0 || !self.refusals.fetch_add(1, Ordering::Relaxed).is_multiple_of(check_one_in) {
+            return false;
+        }
+        let mut checked_at = self.checked_at.lock();
+        let due = checked_at.is_none_or(|at| at.elapsed() >= check_gap);
+        if due {
+            *checked_at = Some(Instant::now());
+        }
+        due
     }
 
     async fn report(&self, fact: Fact<'_>) {
@@ -239,7 +258,8 @@ impl Counting {
             Ok(Reply::Done(Outcome::Held { hold, .. })) => Some(hold.hold.id),
             _ => None,
         };
-        if placed != Some(passing.hold) {
+        // Of one that was to be refused nothing is noted.
+        if !passing.doubted && placed != Some(passing.hold) {
             join_all(passing.offers.iter().map(|offer| self.drop_pass(offer, passing.hold))).await;
         }
     }
@@ -271,7 +291,7 @@ impl Gate for Counting {
             Judged::Refuse(_) if self.may_be_answered(request).await => passed("answered", Pass::freely()),
             Judged::Refuse(_) if self.is_checked() => passed("checked", passing(true)),
             Judged::Refuse(refusal) => {
-                count("refuse");
+                self.refused.get_or_init(|| asked("refuse")).increment(1);
                 Verdict::Refuse(refusal)
             }
         }
@@ -300,7 +320,11 @@ pub(super) fn passed(verdict: &'static str, pass: Pass) -> Verdict {
 }
 
 pub(super) fn count(verdict: &'static str) {
-    metrics::counter!("holdfast_gate_asked_total", "verdict" => verdict).increment(1);
+    asked(verdict).increment(1);
+}
+
+fn asked(verdict: &'static str) -> Counter {
+    metrics::counter!("holdfast_gate_asked_total", "verdict" => verdict)
 }
 
 /// Somewhere between the two.

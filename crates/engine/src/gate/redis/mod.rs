@@ -165,12 +165,13 @@ impl SharedRedis {
         Ok(Self(Arc::new(Server::keep(address, settings, clock))))
     }
 
+    /// In a box, as below: every request could come by here and few do, and none should carry room for it.
     pub(crate) async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Aside> {
-        self.0.invoke(call).await
+        Box::pin(self.0.invoke(call)).await
     }
 
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Aside> {
-        self.0.run(command).await
+        Box::pin(self.0.run(command)).await
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Settings {
     pub slate_kept: Duration,
     /// One refusal in so many is put to the ledger all the same, to see whether it was right; 0 for none.
     pub check_one_in: u64,
+    /// And no two of them nearer to each other than this: a crowd that is refused must not meet at the ledger after all.
+    pub check_gap: Duration,
     /// How long what is known of an offer's shape is believed.
     pub offer_believed: Duration,
     pub lock: LockSettings,
@@ -87,6 +89,7 @@ impl Default for Settings {
             renew_every: Duration::from_secs(60),
             slate_kept: Duration::from_secs(24 * 3600),
             check_one_in: 256,
+            check_gap: Duration::from_millis(20),
             offer_believed: Duration::from_secs(1),
             lock: LockSettings::default(),
             rate: RateSettings::default(),

@@ -9,6 +9,10 @@
 //! question came: whoever comes while a trip is under way goes with the next. So every answer tells of a moment between
 //! the question and the answer.
 //!
+//! Names cost more than anything else there: each is written, sent, read and looked up. While trips come back with
+//! nothing but "taken", a crowd therefore sets out without them and asks whose it is; whoever that is, is put to the
+//! ledger. Where that cannot be said, they are asked by name after all.
+//!
 //! A trip belongs to none of those who ask. Whoever gives up leaves the others where they are, and a pass that nobody
 //! waits for any more is given back.
 
@@ -28,18 +32,27 @@ use super::{
     rebuild::{Rebuilds, Why},
     server::{Aside, Server},
     settings::Settings,
-    slate::{Question, Slate},
+    slate::{Glance, Look, Slate},
 };
 use crate::{
     clock::Clock,
     gate::{
         Claim,
-        wording::{FullUnit, Hindrance},
+        wording::{Full, FullUnit, Hindrance},
     },
 };
 
 /// Units asked for in one trip, or a single wish of more: few enough that the script is over in a millisecond or two.
 const MOST_UNITS: usize = 512;
+
+/// From so many on it is worth asking without names, at the risk of having to ask twice.
+const CROWD: usize = 8;
+
+/// Turns of the runtime for which a trip waits at most until more have come.
+const TURNS: usize = 16;
+
+/// Offers remembered at a time.
+const MOST_OFFERS: usize = 4096;
 
 /// What the judge says of one claim.
 #[derive(Debug, Clone)]
@@ -68,6 +81,8 @@ pub(super) struct Trips {
     route: Route,
     /// Who goes with the next trip, by offer; an offer is here while a trip of it is under way.
     waiting: Mutex<HashMap<OfferId, Vec<Asker>>>,
+    /// Offers whose last trip came back with nothing but "taken", and how many had gone.
+    in_vain: Mutex<HashMap<OfferId, usize>>,
 }
 
 #[derive(Debug)]
@@ -86,7 +101,7 @@ impl Asker {
 
 impl Trips {
     pub(super) fn new(route: Route) -> Self {
-        Self { route, waiting: Mutex::default() }
+        Self { route, waiting: Mutex::default(), in_vain: Mutex::default() }
     }
 
     /// What the judge says of this claim at some moment from now on. Takes two timeouts at most: one until a trip sets
@@ -110,10 +125,37 @@ impl Trips {
 
     async fn travel(self: Arc<Self>, offer: OfferId) {
         loop {
-            // Whoever can ask in this turn of the runtime comes along.
-            tokio::task::yield_now().await;
+            let last = self.in_vain.lock().get(&offer).copied().unwrap_or_default();
+            self.gather(&offer, last).await;
             let Some(askers) = self.next(&offer) else { return };
-            self.route.go(&offer, askers).await;
+            let crowd = askers.len();
+            let in_vain = self.route.go(&offer, askers, last > 0 && crowd >= CROWD).await;
+            self.remember(&offer, if in_vain { crowd } else { 0 });
+        }
+    }
+
+    /// Whoever can ask in this turn of the runtime comes along. Those who asked in vain will ask again as soon as they
+    /// have heard it: it is worth a few turns more to let half of as many gather, for every trip has its price.
+    async fn gather(&self, offer: &OfferId, last: usize) {
+        for _ in 0..TURNS {
+            tokio::task::yield_now().await;
+            if self.waiting.lock().get(offer).is_none_or(|line| line.len() >= last / 2) {
+                return;
+            }
+        }
+    }
+
+    fn remember(&self, offer: &OfferId, in_vain: usize) {
+        let mut offers = self.in_vain.lock();
+        if in_vain == 0 {
+            offers.remove(offer);
+        } else if let Some(last) = offers.get_mut(offer) {
+            *last = in_vain;
+        } else {
+            if offers.len() >= MOST_OFFERS {
+                offers.clear();
+            }
+            offers.insert(offer.clone(), in_vain);
         }
     }
 
@@ -141,17 +183,20 @@ impl Trips {
 }
 
 impl Route {
-    async fn go(&self, offer: &OfferId, mut askers: Vec<Asker>) {
+    /// Whether it was in vain: everybody wanted what others have.
+    async fn go(&self, offer: &OfferId, mut askers: Vec<Asker>, in_vain: bool) -> bool {
         // Those who want the same stand together, in the order in which they came.
         askers.sort_by(|one, other| one.claim.wants().cmp(&other.claim.wants()));
-        let answers = match self.look(offer, &askers).await {
+        let answers = match self.look(offer, &askers, in_vain).await {
             Ok(answers) => answers,
             Err(aside) => {
-                return askers.into_iter().for_each(|asker| {
+                askers.into_iter().for_each(|asker| {
                     asker.hear(Err(aside));
                 });
+                return false;
             }
         };
+        let in_vain = answers.iter().all(Answer::is_taken);
         let mut unheard = Vec::new();
         for (asker, answer) in askers.into_iter().zip(answers) {
             let noted = matches!(answer, Answer::Pass);
@@ -161,6 +206,7 @@ impl Route {
             // What cannot be given back runs out by itself, and refuses nobody until then.
             let _ = self.slate(offer).give_back(&unheard).await;
         }
+        in_vain
     }
 
     fn slate<'a>(&'a self, offer: &'a OfferId) -> Slate<'a> {
@@ -168,18 +214,19 @@ impl Route {
     }
 
     /// Epoch and time are those of the moment when the trip sets out: after everybody in it has asked.
-    async fn look(&self, offer: &OfferId, askers: &[Asker]) -> Result<Vec<Answer>, Aside> {
+    async fn look(&self, offer: &OfferId, askers: &[Asker], in_vain: bool) -> Result<Vec<Answer>, Aside> {
         let mark = self.epochs.mark(&self.server)?;
         let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
+        let at = Look { mark: &mark, now };
         let claims: Vec<_> = askers.iter().map(|asker| &asker.claim).collect();
-        let question = Question { judge: &self.judge, mark: &mark, now, pass_live: self.settings.pass_live };
-        let said = self.slate(offer).ask(question, &claims).await?;
+        let wishes: Vec<_> = claims.chunk_by(|one, next| one.wants() == next.wants()).collect();
+        let slate = self.slate(offer);
+        let known = if in_vain { glance(slate, at, &wishes).await? } else { None };
+        let answers = match known {
+            Some(answers) => Some(answers),
+            None => self.by_name(slate, at, &wishes).await?,
+        };
         metrics::histogram!("holdfast_gate_trip_size").record(askers.len() as f64);
-        // Never more of them than there are askers, whatever Redis says.
-        let run =
-            |(alike, said): (usize, Vec<i64>)| Some(repeat_n(Answer::read(&said)?, alike.min(askers.len())));
-        let answers = said.into_iter().map(run).collect::<Option<Vec<_>>>();
-        let answers = answers.map(|runs| runs.into_iter().flatten().collect::<Vec<_>>());
         match answers.filter(|answers| answers.len() == askers.len()) {
             Some(answers) => {
                 self.rebuilds.used(offer);
@@ -191,6 +238,33 @@ impl Route {
             }
         }
     }
+
+    async fn by_name(
+        &self,
+        slate: Slate<'_>,
+        at: Look<'_>,
+        wishes: &[&[&Claim]],
+    ) -> Result<Option<Vec<Answer>>, Aside> {
+        let said = slate.ask(&self.judge, at, self.settings.pass_live, wishes).await?;
+        let askers = wishes.iter().map(|alike| alike.len()).sum();
+        // Never more of them than there are askers, whatever Redis says.
+        let run = |(alike, said): (usize, Vec<i64>)| Some(repeat_n(Answer::read(&said)?, alike.min(askers)));
+        let runs = said.into_iter().map(run).collect::<Option<Vec<_>>>();
+        Ok(runs.map(|runs| runs.into_iter().flatten().collect()))
+    }
+}
+
+/// What everybody is told, if that can be said without asking them for their names.
+async fn glance(slate: Slate<'_>, at: Look<'_>, wishes: &[&[&Claim]]) -> Result<Option<Vec<Answer>>, Aside> {
+    let seen = slate.glance(at, wishes).await?;
+    let answer = |(alike, (said, whose)): (&&[&Claim], Glance)| {
+        let taken = Answer::read(&said).filter(Answer::is_taken)?;
+        let own = |claim: &Claim| whose.iter().any(|owner| owner == claim.holder.as_str());
+        let told = |claim: &&Claim| if own(claim) { Answer::Unjudged } else { taken.clone() };
+        Some(alike.iter().map(told).collect::<Vec<_>>())
+    };
+    let answers: Option<Vec<_>> = wishes.iter().zip(seen).map(answer).collect();
+    Ok(answers.map(|answers| answers.concat()))
 }
 
 impl Answer {
@@ -206,10 +280,15 @@ impl Answer {
             [5, ref full @ ..] => {
                 let unit =
                     |at: &[i64]| FullUnit { unit: at[0] as u32, blocked: at[1] == 1, state: state(at[2]) };
-                Some(Self::Hindered(Hindrance::Full(full.chunks_exact(3).map(unit).collect())))
+                let units = full.chunks_exact(3).map(unit).collect();
+                Some(Self::Hindered(Hindrance::Full(Arc::new(Full::new(units)))))
             }
             _ => None,
         }
+    }
+
+    fn is_taken(&self) -> bool {
+        matches!(self, Self::Hindered(Hindrance::Full(_)))
     }
 
     pub(super) fn hindrance(self) -> Option<Hindrance> {

@@ -222,6 +222,6 @@ async fn change(
 
 /// The units that a refusal names.
 fn in_the_way(problem: &Problem) -> String {
-    let named: Vec<&str> = problem.more().conflicts.iter().take(12).map(|way| way.unit.as_str()).collect();
+    let named: Vec<&str> = problem.more().conflicts().iter().take(12).map(|way| way.unit.as_str()).collect();
     if named.is_empty() { String::new() } else { format!("In the way: {}.", named.join(", ")) }
 }

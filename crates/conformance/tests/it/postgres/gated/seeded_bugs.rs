@@ -160,6 +160,36 @@ fn a_gate_that_hides_ones_own_hold_is_found() {
     );
 }
 
+/// A crowd that asks without names is told whose the seat is, and whoever that is must not be refused with the rest.
+#[test]
+fn a_crowd_that_hides_ones_own_hold_is_found() {
+    let look = |mistakes: &[Mistake]| {
+        let (house, redis, runtime) = (House::quick(), Redis::start().expect("a Redis"), runtime());
+        runtime.block_on(async {
+            let forger = Forger::before(&redis, mistakes).await;
+            let books = settings(&house.emptied("books"), claiming(Strategy::Lua));
+            let node = gated_nodes(books, 1, Strategy::Lua, &forger.url(), exact()).await.remove(0);
+            sell(&*node, hall(600)).await;
+            until_refused(&node, "A-1").await;
+            let mut refused = 0;
+            for _ in 0..5 {
+                let mut crowd = JoinSet::new();
+                for n in 0..40 {
+                    let (node, own) = (Arc::clone(&node), n == 20);
+                    let holder = if own { "early-bird".to_owned() } else { format!("buyer-{n}") };
+                    crowd.spawn(async move {
+                        let told = node.gate_says(&holder, vec![seat("A-1")]).await;
+                        own && matches!(told, Told::Refuse(_))
+                    });
+                }
+                refused += crowd.join_all().await.into_iter().filter(|&hidden| hidden).count();
+            }
+            (refused > 0).then(|| format!("the holder of a seat was refused it {refused} times of 5"))
+        })
+    };
+    must_be_found("a crowd is told the same, whoever asks", &[("owners[#owners + 1] = owner", "")], look);
+}
+
 /// The news that a booking was cancelled arrives three times, as after a timeout, and is counted three times: then there
 /// is less on the slate than is claimed, and the gate lets people through who should hear no. The ledger tells them, so
 /// nothing is sold twice; but a gate that does not refuse is none.

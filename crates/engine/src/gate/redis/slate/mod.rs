@@ -22,6 +22,7 @@ pub(super) const LUA: &str = slate_script!("../lua.lua", "ask.lua");
 pub(super) const DECR: &str = slate_script!("../decr.lua", "ask.lua");
 pub(super) const BITMAP: &str = slate_script!("../bitmap.lua", "ask.lua");
 
+static GLANCE: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("glance.lua")));
 static KEEP: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("keep.lua")));
 static END: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("end.lua")));
 static GIVE_BACK: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("give_back.lua")));
@@ -40,14 +41,15 @@ pub(super) struct Slate<'a> {
     pub(super) with_bits: bool,
 }
 
-/// What is asked of a judge, beside the wish itself.
+/// When a slate is looked at: in which life of the books, and at what time of theirs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub(super) judge: &'a Script,
+pub(super) struct Look<'a> {
     pub(super) mark: &'a str,
     pub(super) now: Moment,
-    pub(super) pass_live: Duration,
 }
+
+/// What a glance says of one wish: what everybody is told, in numbers, but not these holders, who have some of it.
+pub(super) type Glance = (Vec<i64>, Vec<String>);
 
 /// One rebuild, by its own name.
 #[derive(Debug, Clone, Copy)]
@@ -80,26 +82,40 @@ impl Slate<'_> {
     }
 
     /// What the judge says of the claims, in numbers (see `slate.lua`), and of how many in a row it says that.
-    /// Neighbours who want the same cost one look.
+    /// Those who want the same cost one look.
     pub(super) async fn ask(
         &self,
-        question: Question<'_>,
-        claims: &[&Claim],
+        judge: &Script,
+        at: Look<'_>,
+        pass_live: Duration,
+        wishes: &[&[&Claim]],
     ) -> Result<Vec<(usize, Vec<i64>)>, Aside> {
-        let Question { judge, mark, now, pass_live } = question;
         let mut call = self.call(judge);
-        call.arg(mark).arg(now.ms()).arg(pass_live.as_millis() as u64);
-        for alike in claims.chunk_by(|one, next| one.wants() == next.wants()) {
+        call.arg(at.mark).arg(at.now.ms()).arg(pass_live.as_millis() as u64);
+        for alike in wishes {
             let (stake, units) = alike[0].wants();
             call.arg(stake).arg(units.len());
             arg_units(&mut call, units);
             call.arg(alike.len());
-            for claim in alike {
+            for claim in *alike {
                 call.arg(claim.hold.to_string()).arg(claim.holder.as_str());
             }
         }
         let (alike, said): (Vec<usize>, Vec<Vec<i64>>) = self.server.invoke(&call).await?;
         Ok(alike.into_iter().zip(said).collect())
+    }
+
+    /// What can be said of each wish without knowing who has it. Empty numbers: nothing.
+    pub(super) async fn glance(&self, at: Look<'_>, wishes: &[&[&Claim]]) -> Result<Vec<Glance>, Aside> {
+        let mut call = self.call(&GLANCE);
+        call.arg(at.mark).arg(at.now.ms());
+        for alike in wishes {
+            let (_, units) = alike[0].wants();
+            call.arg(units.len());
+            arg_units(&mut call, units);
+        }
+        let (told, whose): (Vec<Vec<i64>>, Vec<Vec<String>>) = self.server.invoke(&call).await?;
+        Ok(told.into_iter().zip(whose).collect())
     }
 
     /// Chalks up a committed claim.

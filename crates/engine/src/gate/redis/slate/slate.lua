@@ -10,6 +10,7 @@
 --                    h:<unit> held  k:<unit> booked  p:<unit> passing  b:<unit> blocked  c:<unit> capacity
 --                    x:<hold> a claim  y:<hold> a pass
 --                    s:<holder> held and booked  q:<holder> passing  o:<unit>:<holder> claims of that holder
+--                    w:<unit> who claimed it last, where that claim has not ended
 --   2 due      zset  hold -> when its claim ends, by the ledger's clock
 --   3 gone     zset  hold -> when its end may be forgotten, by Redis's clock
 --   4 passing  zset  hold -> when its pass is given up, by Redis's clock
@@ -57,6 +58,11 @@ local function count(sum, stakes, claim, sign)
     bump(sum .. unit, sign * qty)
     if sum ~= 'p:' then
       bump('o:' .. unit .. ':' .. claim.holder, sign)
+      if sign > 0 then
+        redis.call('HSET', slate, 'w:' .. unit, claim.holder)
+      else
+        redis.call('HDEL', slate, 'w:' .. unit)
+      end
       if with_bits then write_bit(unit) end
     end
   end
