@@ -2,9 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use holdfast_domain::{Command, PayTerms, PaymentOutcome, Reason};
 use holdfast_engine::{
+    clock::Clock as _,
     gate::redis::{Settings, Strategy},
-    ledger::Ledger as _,
+    ledger::{Ledger as _, Reply},
+    mint,
 };
 use holdfast_rigs::Redis;
 
@@ -52,7 +55,7 @@ async fn what_happens_during_a_rebuild_is_not_lost() {
     shop.release(&first).await;
     let booking = shop.book(&second).await;
     shop.clock.advance_ms(1000);
-    shop.submit(holdfast_domain::Command::ExtendHold { hold: extended.hold.id }).await;
+    shop.submit(Command::ExtendHold { hold: extended.hold.id }).await;
     shop.held("carol", seat("A-4")).await;
     drop(held_up);
     for taken in ["A-2", "A-3", "A-4"] {
@@ -63,7 +66,7 @@ async fn what_happens_during_a_rebuild_is_not_lost() {
         assert!(shop.gate_says("bob", seat(still_taken)).await.is_some(), "{still_taken}");
     }
     shop.held("bob", seat("A-1")).await;
-    shop.submit(holdfast_domain::Command::Cancel { booking }).await;
+    shop.submit(Command::Cancel { booking }).await;
     shop.held("bob", seat("A-2")).await;
 }
 
@@ -100,7 +103,7 @@ async fn an_old_memory_is_not_believed() {
     let booking = shop.book(&hold).await;
     shop.until_refused("bob", seat("A-1")).await;
     redis.kill().unwrap();
-    shop.submit(holdfast_domain::Command::Cancel { booking }).await;
+    shop.submit(Command::Cancel { booking }).await;
     redis.start_again().unwrap();
     shop.held("carol", seat("A-2")).await;
     shop.until_refused("bob", seat("A-2")).await;
@@ -129,6 +132,25 @@ async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {
     cut_off.resume().unwrap();
 }
 
+/// Built while a hold is being paid, the slate has it for as long as it is pinned; once the payment has failed, it ends
+/// at its own time again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_payment_keeps_nobody_out_for_longer() {
+    let redis = Redis::start().unwrap();
+    let shop = shop(&redis).await;
+    let (hold, booking) = (shop.held("alice", seat("A-1")).await.hold.id, mint::booking_id());
+    let terms = PayTerms { pin_s: 3_600, grace_s: 0, look_s: 30 };
+    shop.submit(Command::BeginPayment { booking, hold, method: None, terms }).await;
+    redis.ask(&["FLUSHALL"]).unwrap();
+    shop.until_refused("bob", seat("A-1")).await;
+    let outcome = PaymentOutcome::Declined { reason: Reason::new("insufficient_funds") };
+    let due_at = shop.clock.now().plus_s(30);
+    shop.submit(Command::SettlePayment { booking, intent: None, outcome, due_at }).await;
+    assert!(matches!(shop.hold("bob", seat("A-1")).await, Reply::Refused(_)), "it is still hers");
+    shop.clock.advance_ms(600_000);
+    shop.held("bob", seat("A-1")).await;
+}
+
 /// Whatever put a wrong claim on the slate, it does not last: a check finds it, or the next renewal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_claim_does_not_last() {
@@ -144,10 +166,10 @@ async fn a_wrong_claim_does_not_last() {
             assert!(began.elapsed() < SOON);
         }
         // Behind the gate's back.
-        let release = holdfast_domain::Command::ReleaseHold { hold: hold.hold.id };
+        let release = Command::ReleaseHold { hold: hold.hold.id };
         shop.ledger.execute(crate::shop::request(release, None)).await.unwrap();
         let began = now();
-        while !matches!(shop.hold("bob", seat("A-1")).await, holdfast_engine::ledger::Reply::Done(_)) {
+        while !matches!(shop.hold("bob", seat("A-1")).await, Reply::Done(_)) {
             assert!(began.elapsed() < 2 * SOON, "refused for good");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }

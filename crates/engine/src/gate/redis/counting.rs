@@ -372,6 +372,13 @@ fn facts(said: &Result<Reply, LedgerError>) -> Vec<Fact<'_>> {
         Outcome::Payment { booking: view, .. } if view.booking.state == BookingState::Confirmed => {
             booked(&view.booking)
         }
+        // A slate built meanwhile has the hold for as long as it was pinned, and it ends sooner again. Until the next
+        // renewal it is for the ledger to say no.
+        Outcome::Payment { booking: view, changed: true }
+            if matches!(view.booking.state, BookingState::Failed { .. }) =>
+        {
+            ended(&view.booking.lines, view.booking.hold)
+        }
         // A hold that is being paid may outlive what was noted of it; from then on it is for the ledger to say no.
         Outcome::PaymentBegun(_) | Outcome::Payment { .. } => Vec::new(),
         Outcome::OfferCreated(_) | Outcome::Tidied { .. } => Vec::new(),
