@@ -104,8 +104,8 @@ impl Trips {
         Self { route, waiting: Mutex::default(), in_vain: Mutex::default() }
     }
 
-    /// What the judge says of this claim at some moment from now on. Takes two timeouts at most: one until a trip sets
-    /// out, which is looked at when it does, and that of the trip.
+    /// What the judge says of this claim at some moment from now on. Takes three timeouts at most: one until a trip sets
+    /// out, which is looked at when it does, and those of the trip, which may have to ask twice.
     pub(super) async fn ask(self: &Arc<Self>, offer: &OfferId, claim: Claim) -> Result<Answer, Aside> {
         let (told, answer) = oneshot::channel();
         self.join(offer, Asker { claim, came: Instant::now(), told });
