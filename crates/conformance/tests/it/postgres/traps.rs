@@ -69,7 +69,8 @@ async fn a_confirm_that_waited_past_the_expiry_is_refused() {
         let mut settings = settings(&url, claiming);
         settings.limits.tidy_every = None;
         let node = nodes(settings, 1).await.remove(0);
-        sell(&*node, hall(1)).await;
+        // Long enough for a busy machine: a confirm that begins after the end waits for nobody.
+        sell(&*node, hall(3)).await;
         let (owner, watcher) = (somebody(&url).await, somebody(&url).await);
         let reply = ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
         let hold = held(&reply).expect("a free seat");
