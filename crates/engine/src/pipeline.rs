@@ -162,6 +162,7 @@ impl Pipeline {
             }
         }
     }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "a deadline is measured on the monotonic clock, not in domain time"
