@@ -52,6 +52,10 @@ fn sentinels_switch_on_order_and_when_the_master_dies() {
     let mut group = Sentinel::start().unwrap();
     assert_eq!((group.addresses().len(), group.master()), (3, Some(0)));
     group.servers()[0].ask(&["SET", "seat", "taken"]).unwrap();
+    // Redis answers before its replicas have heard, and a takeover in between would lose the write, as it should.
+    until("both replicas have it", || {
+        group.servers()[1..].iter().all(|replica| text(replica, &["GET", "seat"]).as_deref() == Some("taken"))
+    });
 
     let second = group.failover().unwrap();
     assert_ne!(second, 0);
