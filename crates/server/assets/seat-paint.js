@@ -40,7 +40,7 @@ export class SeatPainter {
   #marks;
   #sprites = null;
   #paths = new Map();
-  #usualRoom;
+  #usualSize;
 
   /** `shown(unit)` is how a seat is to look; `dimmed(section)` whether it stands back. */
   constructor({ base, marks, model, layout, shown, dimmed }) {
@@ -50,8 +50,8 @@ export class SeatPainter {
     this.layout = layout;
     this.shown = shown;
     this.dimmed = dimmed;
-    const rooms = layout.sections.map(({ box }) => roomIn(box)).sort((one, other) => one - other);
-    this.#usualRoom = rooms[Math.floor(rooms.length / 4)];
+    const sizes = layout.sections.map(labelSizeIn).sort((one, other) => one - other);
+    this.#usualSize = sizes[Math.floor(sizes.length / 10)];
     this.view = { x: 0, y: 0, scale: 1 };
     this.size = { width: 0, height: 0 };
   }
@@ -144,7 +144,7 @@ export class SeatPainter {
 
   /** One size for the names of all sections, so that none looks more important than another. */
   #labelSize() {
-    return Math.min((this.#usualRoom * this.#scale) / 3.4, 17 * this.ratio);
+    return Math.min(this.#usualSize * this.#scale, 17 * this.ratio);
   }
 
   #paintSection(context, place) {
@@ -170,7 +170,6 @@ export class SeatPainter {
 
   #labelSection(context, place, share) {
     const { section } = place;
-    const room = roomIn(place.box) * this.#scale;
     const size = this.#labelSize();
     if (size < 6.5 * this.ratio) return;
     const [x, y] = this.#pixel(place.middle);
@@ -181,7 +180,7 @@ export class SeatPainter {
     const percent = section.free === 0 ? "sold out" : `${Math.max(1, Math.floor(share * 100))} %`;
     const twoLines = size > 8 * this.ratio;
     context.font = `650 ${size}px ${this.look.font}`;
-    const name = fitted(context, section.name, room * 0.96);
+    const name = fitted(context, section.name, lineRoomIn(place, size / this.#scale) * this.#scale);
     context.fillText(name, x, twoLines ? y - size * 0.52 : y);
     if (!twoLines) return;
     context.font = `450 ${size * 0.82}px ${this.look.font}`;
@@ -410,7 +409,29 @@ export class SeatPainter {
   }
 }
 
-const roomIn = ({ left, right, top, bottom }) => Math.min(right - left, 1.6 * (bottom - top));
+// A section's label is a name above a percentage. In sizes of its letters it reaches so far from the middle:
+const LABEL = { across: 1.4, down: 1.05 };
+
+/** The largest letters whose label lies within the section, however the section is turned. */
+const labelSizeIn = (place) => largest(place, (size) => [LABEL.across * size, LABEL.down * size]);
+
+/** How long a line may be beside the middle of the section, in letters of that size. */
+const lineRoomIn = (place, size) => 2 * largest(place, (reach) => [reach, LABEL.down * size]);
+
+/** The largest number for which a box that reaches so far from the section's middle lies within its outline. */
+function largest({ outline, middle: [x, y], box }, reachOf) {
+  const fits = (number) => {
+    const [across, down] = reachOf(number);
+    return [-across, across].every((dx) => [-down, down].every((dy) => within(outline, x + dx, y + dy)));
+  };
+  let [least, most] = [0, Math.max(box.right - box.left, box.bottom - box.top)];
+  for (let round = 0; round < 12; round += 1) {
+    const between = (least + most) / 2;
+    if (fits(between)) least = between;
+    else most = between;
+  }
+  return least;
+}
 
 function disc(context, radius, colour) {
   context.beginPath();
