@@ -227,3 +227,69 @@ async fn a_crowd_sells_everything_once() {
         assert_eq!(won, 5, "{strategy}");
     }
 }
+
+/// How often Redis ran a script so far.
+fn scripts_run(redis: &Redis) -> u64 {
+    let stats = redis.ask(&["INFO", "commandstats"]).unwrap();
+    let lines = stats.text().expect("a text").lines();
+    let scripts = lines.filter(|line| line.starts_with("cmdstat_eval"));
+    let calls = |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok();
+    scripts.filter_map(calls).sum()
+}
+
+/// Where names are needed all the same, a crowd is not asked twice every time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_whose_names_are_needed_is_asked_once() {
+    let run = async |limit| {
+        let redis = Redis::start().expect("a Redis");
+        let shop = Arc::new(Shop::new(Strategy::Lua, &redis.url(), settings()));
+        shop.sell(hall_with(limit)).await;
+        shop.held("alice", seat("A-7")).await;
+        shop.until_refused("bob", seat("A-7")).await;
+        let before = scripts_run(&redis);
+        let said = async |holder: String| shop.gate_says(&holder, seat("A-7")).await;
+        for _ in 0..200 {
+            let asked = (0..16).map(|n| said(format!("buyer-{n}")));
+            assert!(join_all(asked).await.iter().all(Option::is_some));
+        }
+        scripts_run(&redis) - before
+    };
+    let (free, limited) = (run(None).await, run(Some(4)).await);
+    assert!(free > 0 && limited < free + free / 2, "{limited} scripts with a limit, {free} without");
+}
+
+/// Whatever the gate leaves in Redis ends by itself, and of offers that it does not judge it leaves nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_stays_in_redis_for_good() {
+    for strategy in [Strategy::Lua, Strategy::Decr, Strategy::Bitmap] {
+        let (redis, shop) = goods(strategy).await;
+        shop.sell(hall()).await;
+        shop.until_awake("fest", "GA", 5).await;
+        let [kept, ended] = [shop.held("alice", stock(1)).await, shop.held("alice", seat("A-1")).await];
+        shop.release(&ended).await;
+        shop.held("bob", seat("A-2")).await;
+        shop.book(&kept).await;
+        let keys = redis.ask(&["KEYS", "*"]).unwrap();
+        let keys: Vec<_> = keys.items().iter().filter_map(|key| key.text()).collect();
+        assert!(!keys.is_empty());
+        for key in keys {
+            let left = redis.ask(&["PTTL", key]).unwrap().integer();
+            assert!(left > Some(0), "{strategy}: {key} has no end");
+            let judged = strategy != Strategy::Decr || !key.contains("{hall}") || key.ends_with(":gone");
+            assert!(judged, "{strategy}: {key} is of no use");
+        }
+    }
+}
+
+/// One bit decides whether anything else is looked at: a seat whose bit is not set is nobody's to refuse.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bit_that_is_not_set_passes() {
+    let (redis, shop) = seats(Strategy::Bitmap).await;
+    shop.held("alice", seat("A-7")).await;
+    shop.until_refused("bob", seat("A-7")).await;
+    let keys = redis.ask(&["KEYS", "hf:{hall}:slate:*"]).unwrap();
+    for bits in keys.items().iter().filter_map(|key| key.text()) {
+        redis.ask(&["SETBIT", bits, "6", "0"]).unwrap();
+    }
+    assert_eq!(shop.gate_says("bob", seat("A-7")).await, None);
+}

@@ -2,16 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdfast_domain::{Command, PayTerms, PaymentOutcome, Reason};
+use futures::future::join_all;
+use holdfast_domain::{Command, Currency, PayTerms, PaymentOutcome, Reason};
 use holdfast_engine::{
     clock::Clock as _,
-    gate::redis::{Settings, Strategy},
-    ledger::{Ledger as _, Reply},
+    gate::{
+        Verdict,
+        redis::{Settings, Strategy},
+    },
+    ledger::{Ledger as _, LedgerError, Reply},
     mint,
 };
 use holdfast_rigs::Redis;
 
-use crate::shop::{SOON, Shop, hall, now, seat, settings};
+use crate::shop::{SOON, Shop, hall, now, price, seat, settings};
 
 async fn shop(redis: &Redis) -> Shop {
     let shop = Shop::new(Strategy::Lua, &redis.url(), settings());
@@ -83,9 +87,18 @@ async fn one_node_rebuilds_while_the_others_wait() {
     let readings =
         |nodes: &[Shop]| nodes.iter().map(|node| node.books.read.available_permits()).sum::<usize>();
     let before = readings(&nodes);
-    let all = nodes.iter().map(|node| node.until_refused("bob", seat("A-1")));
-    for refused in all {
-        refused.await;
+    // The reading takes as long as all of them need to find that they want one.
+    let held_up = join_all(nodes.iter().map(|node| node.books.may_go_on.acquire_many(1000))).await;
+    while readings(&nodes) == before {
+        join_all(nodes.iter().map(|node| node.gate_says("bob", seat("A-1")))).await;
+    }
+    join_all(nodes.iter().map(|node| node.gate_says("bob", seat("A-1")))).await;
+    drop(held_up);
+    join_all(nodes.iter().map(|node| node.until_refused("bob", seat("A-1")))).await;
+    // Those who waited find what they wanted, and do not build it once more over everybody's heads.
+    let began = now();
+    while began.elapsed() < Duration::from_millis(300) {
+        join_all(nodes.iter().map(|node| node.gate_says("bob", seat("A-1")))).await;
     }
     assert_eq!(readings(&nodes) - before, 1, "one of them reads the books");
     // Released on one node, it is free on every other.
@@ -132,6 +145,21 @@ async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {
     cut_off.resume().unwrap();
 }
 
+/// Committed, but the answer was lost: nobody has heard that it is free, and yet it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_of_unknown_outcome_keeps_nobody_out() {
+    let redis = Redis::start().unwrap();
+    let shop = shop(&redis).await;
+    let hold = shop.held("alice", seat("A-1")).await;
+    shop.until_refused("bob", seat("A-1")).await;
+    let release = || crate::shop::request(Command::ReleaseHold { hold: hold.hold.id }, None);
+    let Verdict::Pass(pass) = shop.gate.ask(&release()).await else { panic!("a release is never refused") };
+    shop.ledger.execute(release()).await.unwrap();
+    shop.gate.settle(pass, &Err(LedgerError::OutcomeUnknown("the reply was lost".into()))).await;
+    shop.held("bob", seat("A-1")).await;
+    shop.until_refused("carol", seat("A-1")).await;
+}
+
 /// Built while a hold is being paid, the slate has it for as long as it is pinned; once the payment has failed, it ends
 /// at its own time again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,12 +171,22 @@ async fn a_failed_payment_keeps_nobody_out_for_longer() {
     shop.submit(Command::BeginPayment { booking, hold, method: None, terms }).await;
     redis.ask(&["FLUSHALL"]).unwrap();
     shop.until_refused("bob", seat("A-1")).await;
-    let outcome = PaymentOutcome::Declined { reason: Reason::new("insufficient_funds") };
+    let declined = || PaymentOutcome::Declined { reason: Reason::new("insufficient_funds") };
     let due_at = shop.clock.now().plus_s(30);
-    shop.submit(Command::SettlePayment { booking, intent: None, outcome, due_at }).await;
-    assert!(matches!(shop.hold("bob", seat("A-1")).await, Reply::Refused(_)), "it is still hers");
+    shop.submit(Command::SettlePayment { booking, intent: None, outcome: declined(), due_at }).await;
+    assert!(shop.gate_says("bob", seat("A-1")).await.is_some(), "it is still hers");
+    // With another card it is sold after all.
+    let other = shop.held("alice", seat("A-2")).await.hold.id;
+    let booking = mint::booking_id();
+    shop.submit(Command::BeginPayment { booking, hold: other, method: None, terms }).await;
+    shop.submit(Command::SettlePayment { booking, intent: None, outcome: declined(), due_at }).await;
+    let booking = mint::booking_id();
+    shop.submit(Command::BeginPayment { booking, hold: other, method: None, terms }).await;
+    let paid = PaymentOutcome::Succeeded { amount: price(4500), currency: Currency::new("EUR").unwrap() };
+    shop.submit(Command::SettlePayment { booking, intent: None, outcome: paid, due_at }).await;
     shop.clock.advance_ms(600_000);
     shop.held("bob", seat("A-1")).await;
+    assert!(shop.gate_says("bob", seat("A-2")).await.is_some(), "it is booked");
 }
 
 /// Whatever put a wrong claim on the slate, it does not last: a check finds it, or the next renewal.

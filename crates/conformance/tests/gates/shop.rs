@@ -29,8 +29,9 @@ use holdfast_engine::{
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-/// How long anything here may take to come right again.
-pub(crate) const SOON: Duration = Duration::from_secs(2);
+/// How long anything here may take to come right again, on a busy machine. How soon it does in a sale is measured by
+/// the tests of PostgreSQL behind gates.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
 
 pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
@@ -239,7 +240,7 @@ pub(crate) fn fest() -> Offer {
     offer("fest", InventoryDef::Stock(vec![line]), None)
 }
 
-fn price(minor: u64) -> Money {
+pub(crate) fn price(minor: u64) -> Money {
     Money::new(minor).expect("a price")
 }
 

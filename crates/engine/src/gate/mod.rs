@@ -23,7 +23,11 @@ pub mod redis;
 mod wish;
 mod wording;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use holdfast_domain::{HoldId, HolderId, Line, Moment, Offer, OfferId, Refusal, UnitNo, Version};
@@ -80,12 +84,19 @@ enum Note {
     Passing(redis::Passing),
     /// Under locks.
     Locked(redis::Locked),
+    /// It may end what the gate refuses others for.
+    MayEnd,
 }
 
 impl Pass {
     pub fn freely() -> Self {
         Self::default()
     }
+}
+
+/// What the books say, if they say it while somebody waits for it.
+async fn in_time<T>(deadline: Instant, asked: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout_at(deadline.into(), asked).await.ok()
 }
 
 /// How much one caller may ask for, and when it may again. What `RateLimit` headers say.

@@ -3,17 +3,21 @@
 //! A gate judges only what it understands whole. A request that no state of the sale could make right, an unknown name
 //! or a wrong shape, has no wish: the ledger words that refusal.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant as Deadline},
+};
 
 use holdfast_domain::{
-    Ask, HoldId, HolderId, Inventory, Kind, Line, Money, Offer, OfferId, Pick, UnitNo, Version,
+    Ask, Command, HoldId, HolderId, Inventory, Kind, Line, Money, Offer, OfferId, Pick, UnitNo, Version,
     decide::named_line,
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::Claim;
-use crate::ledger::Ledger;
+use super::{Claim, in_time};
+use crate::ledger::{Ledger, Request};
 
 /// The most units a gate looks at in one request; larger ones are few, and the ledger's.
 const MOST_UNITS: usize = 1024;
@@ -27,6 +31,8 @@ pub(crate) struct Wish {
     pub(crate) holder: HolderId,
     /// By offer, in the order in which the request names them.
     pub(crate) parts: Vec<Part>,
+    /// Until when anybody waits for it.
+    pub(crate) deadline: Deadline,
 }
 
 /// What is wanted of one offer.
@@ -55,9 +61,7 @@ impl Part {
     pub(crate) fn units(&self) -> impl Iterator<Item = (UnitNo, u32)> {
         self.lines.iter().flat_map(|line| line.units().map(|unit| (unit, line.qty)))
     }
-}
 
-impl Part {
     fn names_a_unit_twice(&self) -> bool {
         if self.lines.len() < 2 {
             return false;
@@ -69,8 +73,14 @@ impl Part {
 }
 
 impl Wish {
-    fn new(hold: HoldId, holder: HolderId, asks: &[Ask], offers: &[Arc<Offer>]) -> Option<Self> {
-        let mut wish = Self { hold, holder, parts: Vec::with_capacity(1) };
+    fn new(
+        hold: HoldId,
+        holder: HolderId,
+        asks: &[Ask],
+        offers: &[Arc<Offer>],
+        deadline: Deadline,
+    ) -> Option<Self> {
+        let mut wish = Self { hold, holder, parts: Vec::with_capacity(1), deadline };
         let currency = offers.first()?.currency();
         let open_choice = asks.iter().any(|ask| matches!(ask.pick, Pick::Best { .. }));
         for (place, (ask, offer)) in asks.iter().zip(offers).enumerate() {
@@ -157,22 +167,24 @@ impl Wishes {
         Self { ledger, believed, offers: Mutex::default() }
     }
 
-    pub(crate) async fn read(&self, hold: HoldId, holder: &HolderId, asks: &[Ask]) -> Option<Wish> {
+    /// The wish of a request for a hold; none in time is none.
+    pub(crate) async fn read(&self, request: &Request) -> Option<Wish> {
+        let Command::PlaceHold { hold, holder, asks } = &request.command else { return None };
         let mut offers = Vec::with_capacity(asks.len());
         for ask in asks {
-            offers.push(self.offer(&ask.offer).await?);
+            offers.push(self.offer(&ask.offer, request.deadline).await?);
         }
-        Wish::new(hold, holder.clone(), asks, &offers)
+        Wish::new(*hold, holder.clone(), asks, &offers, request.deadline)
     }
 
-    pub(crate) async fn offer(&self, id: &OfferId) -> Option<Arc<Offer>> {
+    async fn offer(&self, id: &OfferId, deadline: Deadline) -> Option<Arc<Offer>> {
         let fresh = |at: &Instant| at.elapsed() < self.believed;
         let known =
             self.offers.lock().get(id).filter(|(_, at)| fresh(at)).map(|(offer, _)| Arc::clone(offer));
         if known.is_some() {
             return known;
         }
-        let offer = self.ledger.offer(id).await.ok()??.offer;
+        let offer = in_time(deadline, self.ledger.offer(id)).await?.ok()??.offer;
         let mut offers = self.offers.lock();
         if offers.len() >= MOST_OFFERS {
             offers.clear();

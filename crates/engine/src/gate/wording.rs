@@ -19,7 +19,10 @@ use holdfast_domain::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::wish::{Part, Wish};
+use super::{
+    in_time,
+    wish::{Part, Wish},
+};
 use crate::{
     clock::Clock,
     ledger::{Ledger, Snapshot, SnapshotUnits},
@@ -119,12 +122,12 @@ impl Wording {
         let counted = |part: &Part| part.offer.kind() == Kind::Stock;
         if let Some((missed, at)) = full.iter().find(|(_, at)| at.blocked) {
             let conflicts = in_the_way(full.iter().filter(|(_, at)| at.blocked));
-            let alternatives = self.alternatives(missed, at.unit).await;
+            let alternatives = self.alternatives(wish, missed, at.unit).await;
             return Some(Refusal::UnitBlocked(Arc::new(Conflict { conflicts, alternatives })));
         }
         if let Some((missed, at)) = full.iter().find(|(part, _)| !counted(part)) {
             let conflicts = in_the_way(full.iter().filter(|(part, _)| !counted(part)));
-            let alternatives = self.alternatives(missed, at.unit).await;
+            let alternatives = self.alternatives(wish, missed, at.unit).await;
             return Some(Refusal::UnitTaken(Arc::new(Conflict { conflicts, alternatives })));
         }
         let (first, _) = full.first()?;
@@ -132,7 +135,7 @@ impl Wording {
     }
 
     /// What was free a moment ago, as far as this node knows; nothing where it does not.
-    async fn alternatives(&self, missed: &Part, at: UnitNo) -> Vec<Vec<String>> {
+    async fn alternatives(&self, wish: &Wish, missed: &Part, at: UnitNo) -> Vec<Vec<String>> {
         let wanted: Vec<_> = missed.lines.iter().map(|line| line.unit).collect();
         let key = (missed.id().clone(), wanted);
         let known = self.remembered.lock().get(&key).filter(|(_, at)| at.elapsed() < REMEMBERED).cloned();
@@ -144,7 +147,8 @@ impl Wording {
             Inventory::Seats(_) => None,
             Inventory::Slots(_) => Some(at.saturating_sub(CELLS_AROUND)..at.saturating_add(CELLS_AROUND)),
         };
-        let Ok(Some(snapshot)) = self.ledger.snapshot(missed.id(), cells).await else { return Vec::new() };
+        let snapshot = in_time(wish.deadline, self.ledger.snapshot(missed.id(), cells)).await;
+        let Some(Ok(Some(snapshot))) = snapshot else { return Vec::new() };
         let groups = groups(&missed.offer, &snapshot, missed, at, self.clock.now());
         let mut remembered = self.remembered.lock();
         if remembered.len() >= MOST_REMEMBERED {

@@ -39,11 +39,11 @@ use super::{
 };
 use crate::{
     gate::{
-        Claim, Gate, GateBooks, MustHear, Note, Pass, Verdict,
+        Claim, Gate, GateBooks, MustHear, Note, Pass, Verdict, in_time,
         wish::{Part, Wish, Wishes},
         wording::Wording,
     },
-    ledger::{LedgerError, Outcome, Reply, Request},
+    ledger::{BookingView, HoldView, Ledger, LedgerError, Outcome, Reply, Request},
     mint,
 };
 
@@ -64,6 +64,7 @@ pub(super) struct Counting {
     server: Arc<Server>,
     epochs: Arc<Epochs>,
     rebuilds: Arc<Rebuilds>,
+    ledger: Arc<dyn Ledger>,
     books: Arc<dyn GateBooks>,
     wishes: Wishes,
     wording: Wording,
@@ -122,7 +123,8 @@ impl Counting {
             rebuilds,
             books,
             wishes: Wishes::new(Arc::clone(&ledger), settings.offer_believed),
-            wording: Wording::new(ledger, clock),
+            wording: Wording::new(Arc::clone(&ledger), clock),
+            ledger,
             settings,
             refusals: AtomicU64::new(0),
             checked_at: Mutex::default(),
@@ -200,7 +202,10 @@ impl Counting {
     /// Whether the ledger may have an answer to this request's key already, which a refusal would hide.
     async fn may_be_answered(&self, request: &Request) -> bool {
         match &request.key {
-            Some(key) => self.books.answered(key).await.unwrap_or(true),
+            Some(key) => {
+                let answered = in_time(request.deadline, self.books.answered(key)).await;
+                answered.is_none_or(|answered| answered.unwrap_or(true))
+            }
             None => false,
         }
     }
@@ -227,14 +232,29 @@ impl Counting {
                     self.rebuilds.fell_behind(offer);
                 }
             }
-            Fact::Shortened(_, ref claim) => self.must_arrive(slate.keep(claim).await),
-            Fact::Ended(_, hold) => self.must_arrive(slate.end(hold, self.settings.end_remembered).await),
-            Fact::Changed(_) => self.must_arrive(slate.forget().await),
+            Fact::Shortened(_, ref claim) => self.must_arrive(slate.keep(claim).await.ok()),
+            Fact::Ended(_, hold) => {
+                self.must_arrive(slate.end(hold, self.settings.end_remembered).await.ok())
+            }
+            Fact::Changed(_) => self.must_arrive(slate.forget().await.ok()),
         }
     }
 
-    fn must_arrive(&self, reported: Result<(), Aside>) {
-        if reported.is_err() {
+    /// What has become of a hold, by the books: it may have ended, be somebody's for another while, or be booked.
+    async fn report_as_it_is(&self, hold: HoldId) {
+        let Ok(Some(HoldView { hold, .. })) = self.ledger.hold(hold).await else {
+            return self.must_arrive(None);
+        };
+        let facts = match hold.state {
+            HoldState::Active => held(&hold, Fact::Shortened),
+            HoldState::Released { .. } | HoldState::Expired { .. } => ended(&hold.lines, hold.id),
+            HoldState::Paying { .. } | HoldState::Booked { .. } => Vec::new(),
+        };
+        join_all(facts.into_iter().map(|fact| self.report(fact))).await;
+    }
+
+    fn must_arrive(&self, reported: Option<()>) {
+        if reported.is_none() {
             metrics::counter!("holdfast_gate_lost_reports_total").increment(1);
             self.epochs.lost_a_report();
         }
@@ -268,15 +288,19 @@ impl Counting {
 #[async_trait]
 impl Gate for Counting {
     async fn ask(&self, request: &Request) -> Verdict {
-        let Command::PlaceHold { hold, holder, asks } = &request.command else {
-            return Verdict::Pass(Pass::freely());
-        };
-        let Some(wish) = self.wishes.read(*hold, holder, asks).await else {
+        if !matches!(request.command, Command::PlaceHold { .. }) {
+            return Verdict::Pass(if may_end(&request.command) {
+                Pass(Note::MayEnd)
+            } else {
+                Pass::freely()
+            });
+        }
+        let Some(wish) = self.wishes.read(request).await else {
             return passed("unjudged", Pass::freely());
         };
         let passing = |doubted| {
             let offers = wish.parts.iter().map(|part| part.id().clone()).collect();
-            Pass(Note::Passing(Passing { hold: *hold, offers, doubted }))
+            Pass(Note::Passing(Passing { hold: wish.hold, offers, doubted }))
         };
         match self.judge(&wish).await {
             Judged::Pass => passed("pass", passing(false)),
@@ -284,7 +308,9 @@ impl Gate for Counting {
             Judged::Unjudged => passed("unjudged", passing(false)),
             Judged::Aside(aside) => {
                 metrics::counter!("holdfast_gate_aside_total", "reason" => aside.reason()).increment(1);
-                let touched = !matches!(aside, Aside::OutOfReach | Aside::EpochUnknown);
+                // Of several offers another may have been reached.
+                let reached = !matches!(aside, Aside::OutOfReach | Aside::EpochUnknown);
+                let touched = reached || wish.parts.len() > 1;
                 passed("aside", if touched { passing(false) } else { Pass::freely() })
             }
             Judged::Waited => passed("waited", Pass::freely()),
@@ -299,9 +325,17 @@ impl Gate for Counting {
 
     async fn settle(&self, Pass(note): Pass, said: &Result<Reply, LedgerError>) {
         join_all(facts(said).into_iter().map(|fact| self.report(fact))).await;
-        if let Note::Passing(passing) = note {
-            self.was_right(&passing, said);
-            self.unnote(&passing, said).await;
+        if let Some(hold) = unpinned(said) {
+            self.report_as_it_is(hold).await;
+        }
+        match note {
+            Note::Passing(passing) => {
+                self.was_right(&passing, said);
+                self.unnote(&passing, said).await;
+            }
+            // It may have been committed, and nobody here will hear of it.
+            Note::MayEnd if matches!(said, Err(LedgerError::OutcomeUnknown(_))) => self.must_arrive(None),
+            _ => {}
         }
     }
 
@@ -372,16 +406,44 @@ fn facts(said: &Result<Reply, LedgerError>) -> Vec<Fact<'_>> {
         Outcome::Payment { booking: view, .. } if view.booking.state == BookingState::Confirmed => {
             booked(&view.booking)
         }
-        // A slate built meanwhile has the hold for as long as it was pinned, and it ends sooner again. Until the next
-        // renewal it is for the ledger to say no.
-        Outcome::Payment { booking: view, changed: true }
-            if matches!(view.booking.state, BookingState::Failed { .. }) =>
-        {
-            ended(&view.booking.lines, view.booking.hold)
-        }
         // A hold that is being paid may outlive what was noted of it; from then on it is for the ledger to say no.
         Outcome::PaymentBegun(_) | Outcome::Payment { .. } => Vec::new(),
         Outcome::OfferCreated(_) | Outcome::Tidied { .. } => Vec::new(),
+    }
+}
+
+/// The hold that is no longer pinned by a payment. A slate built meanwhile has it for as long as it was, and it ends
+/// sooner again.
+fn unpinned(said: &Result<Reply, LedgerError>) -> Option<HoldId> {
+    match said {
+        Ok(Reply::Done(Outcome::Payment { booking: BookingView { booking, .. }, changed: true })) => {
+            matches!(booking.state, BookingState::Failed { .. }).then_some(booking.hold)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the command may make room that a slate would go on refusing, if nobody told it.
+const fn may_end(command: &Command) -> bool {
+    match command {
+        Command::AmendOffer { .. }
+        | Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::ReleaseHold { .. }
+        | Command::LeaveHold { .. }
+        | Command::Cancel { .. }
+        | Command::SettlePayment { .. }
+        | Command::NoteRefund { .. }
+        | Command::ResolvePayment { .. } => true,
+        Command::CreateOffer { .. }
+        | Command::PlaceHold { .. }
+        | Command::ExtendHold { .. }
+        | Command::ReturnToHold { .. }
+        | Command::Confirm { .. }
+        | Command::BeginPayment { .. }
+        | Command::NoteIntent { .. }
+        | Command::DeferPayment { .. }
+        | Command::Tidy { .. } => false,
     }
 }
 

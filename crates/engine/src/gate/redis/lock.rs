@@ -119,10 +119,10 @@ fn keys(wish: &Wish) -> Keys {
 #[async_trait]
 impl Gate for Lock {
     async fn ask(&self, request: &Request) -> Verdict {
-        let Command::PlaceHold { hold, holder, asks } = &request.command else {
+        if !matches!(request.command, Command::PlaceHold { .. }) {
             return Verdict::Pass(Pass::freely());
-        };
-        let Some(wish) = self.wishes.read(*hold, holder, asks).await else {
+        }
+        let Some(wish) = self.wishes.read(request).await else {
             return passed("unjudged", Pass::freely());
         };
         let keys = keys(&wish);

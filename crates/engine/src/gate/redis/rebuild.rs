@@ -36,10 +36,14 @@ const MOST_OFFERS: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It is not there, or of another epoch.
+    /// It is not there, or of another epoch. Whoever builds it, builds it for all nodes.
     Unready,
     /// It refused what the ledger then gave.
     Doubted,
+    /// It lacks a claim of this node's, and may lack it also when somebody else has just built it.
+    Behind,
+    /// It has been believed for long enough.
+    Old,
 }
 
 /// How it stands with one offer on this node.
@@ -76,14 +80,6 @@ impl Rebuilds {
     }
 
     /// Builds the slate in the background, unless that is under way or was tried a moment ago.
-    pub(super) fn want(self: &Arc<Self>, offer: &OfferId, why: Why) {
-        let youngest = match why {
-            Why::Unready => Duration::ZERO,
-            Why::Doubted => DOUBT,
-        };
-        self.start(offer, youngest);
-    }
-
     /// A claim could not be chalked up: the slate says yes where it should say no, until it is built anew.
     pub(super) fn fell_behind(&self, offer: &OfferId) {
         self.turn(offer, |turn| turn.behind = true);
@@ -93,13 +89,14 @@ impl Rebuilds {
     pub(super) fn used(self: &Arc<Self>, offer: &OfferId) {
         let (behind, renew_at) = self.turn(offer, |turn| (turn.behind, turn.renew_at));
         if behind {
-            self.start(offer, Duration::ZERO);
+            self.want(offer, Why::Behind);
         } else if renew_at <= Instant::now() {
-            self.start(offer, self.settings.renew_every / 2);
+            self.want(offer, Why::Old);
         }
     }
 
-    fn start(self: &Arc<Self>, offer: &OfferId, youngest: Duration) {
+    /// Builds the slate in the background, unless that is under way or was tried a moment ago.
+    pub(super) fn want(self: &Arc<Self>, offer: &OfferId, why: Why) {
         let now = Instant::now();
         let mine = self.turn(offer, |turn| {
             let mine = !turn.building && turn.not_before <= now;
@@ -113,12 +110,13 @@ impl Rebuilds {
         }
         let (this, offer) = (Arc::clone(self), offer.clone());
         tokio::spawn(async move {
-            let whole = matches!(this.build(&offer, youngest).await, Ok(true));
+            let whole = matches!(this.build(&offer, why).await, Ok(true));
             let now = Instant::now();
             let pause = if whole { Duration::ZERO } else { RETRY };
             let renew_at = now + this.settings.renew_every;
             this.turn(&offer, |turn| {
-                let behind = turn.behind || !whole;
+                // What is not there at all is wanted again by whoever asks next.
+                let behind = turn.behind || (!whole && why != Why::Unready);
                 *turn = Turn { building: false, behind, not_before: now + pause, renew_at };
             });
         });
@@ -139,8 +137,18 @@ impl Rebuilds {
         }))
     }
 
-    /// True when the slate is whole now.
-    async fn build(&self, offer: &OfferId, youngest: Duration) -> Result<bool, Aside> {
+    /// A slate of the present epoch that is younger than this is left as it is.
+    fn youngest(&self, why: Why) -> Duration {
+        match why {
+            Why::Unready => self.settings.slate_kept,
+            Why::Doubted => DOUBT,
+            Why::Behind => Duration::ZERO,
+            Why::Old => self.settings.renew_every / 2,
+        }
+    }
+
+    /// True when nothing more is to be done: it is whole now, or somebody else has seen to what was wanted.
+    async fn build(&self, offer: &OfferId, why: Why) -> Result<bool, Aside> {
         let Ok(_one_of_few) = self.at_once.acquire().await else { return Ok(false) };
         let began = Instant::now();
         let name = format!("{:032x}", mint::random_bits());
@@ -148,9 +156,9 @@ impl Rebuilds {
         let mark = self.epochs.mark(&self.server)?;
         let build = Build { name: &name, mark: &mark };
         let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
-        let begun = slate.begin(build, self.settings.rebuild_lease, youngest).await;
+        let begun = slate.begin(build, self.settings.rebuild_lease, self.youngest(why)).await;
         if begun == Ok(false) {
-            return Ok(!youngest.is_zero());
+            return Ok(matches!(why, Why::Doubted | Why::Old));
         }
         let built = match begun {
             Ok(_) => self.fill(slate, build).await,
@@ -195,9 +203,11 @@ impl Rebuilds {
             }
         }
         let def = offer.def();
+        // Judges look at a clock that is as far ahead as clocks may be apart; this one must not be ahead of the ledger's.
+        let apart_ms = 2 * self.settings.clock_slack.as_millis() as i64;
         let about = About {
             limit: def.limit_per_holder.unwrap_or(0),
-            opens_at: def.opens_at,
+            opens_at: def.opens_at.map(|at| at.plus_ms(apart_ms)),
             closes_at: def.closes_at,
             capacity: if offer.kind() == Kind::Stock { 0 } else { offer.capacity(0) },
         };

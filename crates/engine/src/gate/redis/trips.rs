@@ -54,6 +54,14 @@ const TURNS: usize = 16;
 /// Offers remembered at a time.
 const MOST_OFFERS: usize = 4096;
 
+/// How the last trip to an offer came back, if everybody in it wanted what others have.
+#[derive(Debug, Clone, Copy)]
+struct InVain {
+    askers: usize,
+    /// Names were needed all the same: holders have a limit, or many share a unit.
+    by_name: bool,
+}
+
 /// What the judge says of one claim.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
@@ -81,8 +89,8 @@ pub(super) struct Trips {
     route: Route,
     /// Who goes with the next trip, by offer; an offer is here while a trip of it is under way.
     waiting: Mutex<HashMap<OfferId, Vec<Asker>>>,
-    /// Offers whose last trip came back with nothing but "taken", and how many had gone.
-    in_vain: Mutex<HashMap<OfferId, usize>>,
+    /// Offers whose last trip came back with nothing but "taken".
+    in_vain: Mutex<HashMap<OfferId, InVain>>,
 }
 
 #[derive(Debug)]
@@ -125,12 +133,15 @@ impl Trips {
 
     async fn travel(self: Arc<Self>, offer: OfferId) {
         loop {
-            let last = self.in_vain.lock().get(&offer).copied().unwrap_or_default();
-            self.gather(&offer, last).await;
+            let last = self.in_vain.lock().get(&offer).copied();
+            self.gather(&offer, last.map_or(0, |last| last.askers)).await;
             let Some(askers) = self.next(&offer) else { return };
-            let crowd = askers.len();
-            let in_vain = self.route.go(&offer, askers, last > 0 && crowd >= CROWD).await;
-            self.remember(&offer, if in_vain { crowd } else { 0 });
+            let nameless = askers.len() >= CROWD && last.is_some_and(|last| !last.by_name);
+            let mut back = self.route.go(&offer, askers, nameless).await;
+            if let (Some(back), Some(last)) = (&mut back, last) {
+                back.by_name |= last.by_name;
+            }
+            self.remember(&offer, back);
         }
     }
 
@@ -145,17 +156,19 @@ impl Trips {
         }
     }
 
-    fn remember(&self, offer: &OfferId, in_vain: usize) {
+    fn remember(&self, offer: &OfferId, back: Option<InVain>) {
         let mut offers = self.in_vain.lock();
-        if in_vain == 0 {
-            offers.remove(offer);
-        } else if let Some(last) = offers.get_mut(offer) {
-            *last = in_vain;
-        } else {
-            if offers.len() >= MOST_OFFERS {
-                offers.clear();
+        match (back, offers.get_mut(offer)) {
+            (None, _) => {
+                offers.remove(offer);
             }
-            offers.insert(offer.clone(), in_vain);
+            (Some(back), Some(last)) => *last = back,
+            (Some(back), None) => {
+                if offers.len() >= MOST_OFFERS {
+                    offers.clear();
+                }
+                offers.insert(offer.clone(), back);
+            }
         }
     }
 
@@ -183,20 +196,21 @@ impl Trips {
 }
 
 impl Route {
-    /// Whether it was in vain: everybody wanted what others have.
-    async fn go(&self, offer: &OfferId, mut askers: Vec<Asker>, in_vain: bool) -> bool {
+    /// How it came back, if everybody wanted what others have.
+    async fn go(&self, offer: &OfferId, mut askers: Vec<Asker>, nameless: bool) -> Option<InVain> {
         // Those who want the same stand together, in the order in which they came.
         askers.sort_by(|one, other| one.claim.wants().cmp(&other.claim.wants()));
-        let answers = match self.look(offer, &askers, in_vain).await {
-            Ok(answers) => answers,
+        let (answers, by_name) = match self.look(offer, &askers, nameless).await {
+            Ok(seen) => seen,
             Err(aside) => {
                 askers.into_iter().for_each(|asker| {
                     asker.hear(Err(aside));
                 });
-                return false;
+                return None;
             }
         };
         let in_vain = answers.iter().all(Answer::is_taken);
+        let back = InVain { askers: askers.len(), by_name: nameless && by_name };
         let mut unheard = Vec::new();
         for (asker, answer) in askers.into_iter().zip(answers) {
             let noted = matches!(answer, Answer::Pass);
@@ -206,22 +220,29 @@ impl Route {
             // What cannot be given back runs out by itself, and refuses nobody until then.
             let _ = self.slate(offer).give_back(&unheard).await;
         }
-        in_vain
+        in_vain.then_some(back)
     }
 
     fn slate<'a>(&'a self, offer: &'a OfferId) -> Slate<'a> {
         Slate { server: &self.server, offer, with_bits: self.with_bits }
     }
 
-    /// Epoch and time are those of the moment when the trip sets out: after everybody in it has asked.
-    async fn look(&self, offer: &OfferId, askers: &[Asker], in_vain: bool) -> Result<Vec<Answer>, Aside> {
+    /// What everybody is told, and whether they had to be asked by name. Epoch and time are those of the moment when
+    /// the trip sets out: after everybody in it has asked.
+    async fn look(
+        &self,
+        offer: &OfferId,
+        askers: &[Asker],
+        nameless: bool,
+    ) -> Result<(Vec<Answer>, bool), Aside> {
         let mark = self.epochs.mark(&self.server)?;
         let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
         let at = Look { mark: &mark, now };
         let claims: Vec<_> = askers.iter().map(|asker| &asker.claim).collect();
         let wishes: Vec<_> = claims.chunk_by(|one, next| one.wants() == next.wants()).collect();
         let slate = self.slate(offer);
-        let known = if in_vain { glance(slate, at, &wishes).await? } else { None };
+        let known = if nameless { glance(slate, at, &wishes).await? } else { None };
+        let by_name = known.is_none();
         let answers = match known {
             Some(answers) => Some(answers),
             None => self.by_name(slate, at, &wishes).await?,
@@ -230,7 +251,7 @@ impl Route {
         match answers.filter(|answers| answers.len() == askers.len()) {
             Some(answers) => {
                 self.rebuilds.used(offer);
-                Ok(answers)
+                Ok((answers, by_name))
             }
             None => {
                 self.rebuilds.want(offer, Why::Unready);

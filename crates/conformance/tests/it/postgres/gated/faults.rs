@@ -20,13 +20,17 @@ use holdfast_engine::{
 use holdfast_rigs::{FaultProxy, Redis};
 use parking_lot::Mutex;
 
-use super::histories::{CUSTOMERS, Sale, Whose};
+use super::{
+    as_usual, claiming, exact, gated_nodes,
+    histories::{CUSTOMERS, Sale, Whose},
+};
 use crate::{
     postgres::{
-        goods::{counted, now, place, request},
-        house::House,
+        goods::{DEADLINE, ask_as, counted, hall, now, place, request, seat, sell},
+        house::{House, settings},
     },
     size::seed,
+    stalls::Stalls,
 };
 
 /// How soon after healing the gate must be right, and how long the sale may stand still.
@@ -190,19 +194,26 @@ impl Drama<'_> {
             return proxy.lead_to(second.address());
         }
         let nodes = &self.sale.nodes;
-        let ask = |node: &Gated, holder| {
-            let request = request(place(holder, line("free")), None);
-            match self.wait(node.gate().ask(&request)) {
-                Verdict::Pass(pass) => (request, pass),
-                other => panic!("{other:?}"),
+        // On a busy machine a gate may step aside once: then nothing is locked.
+        let lock = |node: &Gated, holder, server: &Redis| {
+            let began = now();
+            loop {
+                let request = request(place(holder, line("free")), None);
+                let verdict = self.wait(node.gate().ask(&request));
+                match verdict {
+                    Verdict::Pass(pass) if is_locked(server) => return (request, pass),
+                    Verdict::Pass(pass) => self.wait(node.gate().settle(pass, &Ok(Reply::KeyReused))),
+                    other => panic!("{other:?}"),
+                }
+                assert!(began.elapsed() < 5 * SOON, "{holder} gets no lock");
             }
         };
-        let one = ask(&nodes[0], "one");
-        assert!(is_locked(first) && !is_locked(second), "the first has the lock where the replica has not");
+        let one = lock(&nodes[0], "one", first);
+        assert!(!is_locked(second), "the first has the lock where the replica has not");
         proxy.lead_to(second.address());
         self.until_right(second);
-        let other = ask(&nodes[1], "other");
-        assert!(is_locked(second), "two have the lock at once");
+        // Two have the lock at once.
+        let other = lock(&nodes[1], "other", second);
         let both = [(&nodes[0], one), (&nodes[1], other)].map(|(node, (request, pass))| async move {
             let said = node.books().execute(request).await;
             node.gate().settle(pass, &said).await;
@@ -269,8 +280,8 @@ const NOTE_EPOCHS: &str = "CREATE TABLE epochs_begun (at timestamptz DEFAULT clo
 const EPOCHS_BEGUN: &str =
     "SELECT coalesce(string_agg((extract(epoch FROM at) * 1e6)::bigint::text, ' '), '') FROM epochs_begun";
 /// From what was lost to the epoch that follows, and from there until every node has looked.
-const BEFORE_AN_EPOCH: Micros = 200_000;
-const AFTER_AN_EPOCH: Micros = 500_000;
+const BEFORE_AN_EPOCH: Micros = 1_000_000;
+const AFTER_AN_EPOCH: Micros = 1_500_000;
 
 fn epochs(sale: &Sale, house: &House) -> Vec<(Micros, Micros)> {
     let begun = sale.rows(house, EPOCHS_BEGUN);
@@ -283,13 +294,14 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn show(gate: Strategy) {
     let _alone = ONE_AT_A_TIME.lock();
+    let stalls = Stalls::watch();
     let (house, seed) = (House::quick(), seed(&format!("a sale behind {gate} with Redis in trouble")));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime for the proxy");
     let [first, second] = [(); 2].map(|()| Redis::start().expect("a Redis"));
     let proxy = runtime.block_on(FaultProxy::start(first.address())).expect("a proxy");
     let address = format!("redis://{}", proxy.address());
-    let sale = Sale::open(&house, gate, &address, Whose::PostgreSql);
+    let sale = Sale::open(&house, gate, &address, Whose::PostgreSql, as_usual());
     sale.rows(&house, NOTE_EPOCHS);
     let mut drama = Drama { sale: &sale, gate, rig: Rig { proxy, first, second } };
     for command in [probe(), place("owner", line("taken"))] {
@@ -319,9 +331,10 @@ fn show(gate: Strategy) {
     println!("{gate}: {errors} errors of {operations}; the longest time without a booking {gap:.0?}");
     assert_eq!(episodes.len(), EVERY_TROUBLE.len());
     assert!(errors * 100 < operations, "{gate}: {errors} errors of {operations}");
-    assert!(gap <= SOON, "{gate}: {gap:?} without a booking");
+    let soon = SOON + stalls.longest();
+    assert!(gap <= soon, "{gate}: {gap:?} without a booking");
     for Episode { trouble, right_after, .. } in &episodes {
-        assert!(*right_after <= SOON, "{gate}, {trouble:?}: right again after {right_after:?}");
+        assert!(*right_after <= soon, "{gate}, {trouble:?}: right again after {right_after:?}");
     }
     assert_eq!(sale.rows(&house, OVERSOLD), "0", "{gate}: sold more than there is");
 }
@@ -347,4 +360,32 @@ fn redis_in_trouble_behind_decr_costs_speed_only() {
 #[test]
 fn redis_in_trouble_behind_lock_costs_speed_only() {
     show(Strategy::Lock);
+}
+
+/// It is PostgreSQL that says nothing, and the gate that needs it for what it says: nobody waits for longer than for the
+/// ledger itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_postgresql_keeps_nobody_waiting_at_the_gate() {
+    let (house, redis) = tokio::task::block_in_place(|| (House::quick(), Redis::start().expect("a Redis")));
+    let books = settings(&house.emptied("books"), claiming(Strategy::Lua));
+    // Whoever asks reads the offer anew, and has a key that the books must be asked about.
+    let node = gated_nodes(books, 1, Strategy::Lua, &redis.url(), exact()).await.remove(0);
+    sell(&*node, hall(600)).await;
+    let alice = ask_as(&*node, "alice", place("alice", vec![seat("A-1")])).await;
+    assert!(matches!(alice, Ok(Reply::Done(_))), "{alice:?}");
+    let began = now();
+    while !matches!(node.gate_says("bob", vec![seat("A-1")]).await, Verdict::Refuse(_)) {
+        assert!(began.elapsed() < 5 * SOON, "the gate does not wake up");
+    }
+    let stalls = Stalls::watch();
+    house.server.pause().expect("paused");
+    let began = now();
+    let keys: Vec<_> = (0..20).map(|n| format!("k{n}")).collect();
+    let asks = keys.iter().map(|key| ask_as(&*node, key, place("bob", vec![seat("A-1")])));
+    let told = futures::future::join_all(asks).await;
+    let waited = began.elapsed();
+    house.server.resume().expect("resumed");
+    println!("all answered within {waited:?}");
+    assert!(told.iter().all(Result::is_err), "{told:?}");
+    assert!(waited < DEADLINE + Duration::from_millis(1500) + stalls.longest(), "{waited:?}");
 }

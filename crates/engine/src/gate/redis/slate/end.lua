@@ -9,4 +9,5 @@ for i = 3, #ARGV do
   redis.call('ZADD', gone, now + tonumber(ARGV[2]), ARGV[i])
 end
 redis.call('ZREMRANGEBYSCORE', gone, '-inf', now)
+redis.call('PEXPIRE', gone, ARGV[2])
 return 1

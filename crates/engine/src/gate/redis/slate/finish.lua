@@ -6,6 +6,6 @@
 if redis.call('HGET', slate, 'build') ~= ARGV[2] then return 0 end
 redis.call('HSET', slate, 'limit', ARGV[5], 'opens', ARGV[6], 'closes', ARGV[7], 'cap', ARGV[8],
   'built', redis_now(), 'mark', ARGV[3])
-for i = 1, 4 do redis.call('PEXPIRE', KEYS[i], ARGV[4]) end
+for _, key in ipairs({ slate, due, passing }) do redis.call('PEXPIRE', key, ARGV[4]) end
 redis.call('DEL', KEYS[5])
 return 1

@@ -20,8 +20,8 @@ local slate, due, gone, passing = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local with_bits = ARGV[1] == '1'
 
 -- Bits lie in strings of 32768 units. They belong to one build of the slate: the next one begins with new strings, and
--- the old expire.
-local BLOCK, BITS_LIVE_MS = 32768, 86400000
+-- the old expire, as does a slate that nobody finishes.
+local BLOCK, LIVE_MS = 32768, 86400000
 
 local function redis_now()
   local now = redis.call('TIME')
@@ -44,7 +44,7 @@ local function write_bit(unit)
   local taken = redis.call('HMGET', slate, 'h:' .. unit, 'k:' .. unit, 'b:' .. unit)
   local key, offset = bits_of(unit, build)
   redis.call('SETBIT', key, offset, (taken[1] or taken[2] or taken[3]) and 1 or 0)
-  redis.call('PEXPIRE', key, BITS_LIVE_MS)
+  redis.call('PEXPIRE', key, LIVE_MS)
 end
 
 -- How units stand, where this script has looked: many who ask together want the same one.
@@ -67,6 +67,12 @@ local function count(sum, stakes, claim, sign)
     end
   end
   bump(stakes .. claim.holder, sign * claim.stake)
+end
+
+-- What belongs to the slate goes with it.
+local function lives_with_slate(key)
+  local left = redis.call('PTTL', slate)
+  if left > 0 then redis.call('PEXPIRE', key, left) end
 end
 
 local function sum_of(claim)
@@ -94,6 +100,7 @@ local function write(hold, claim)
   if claim.ends ~= 0 then
     bump('n', 1)
     redis.call('ZADD', due, claim.ends, hold)
+    lives_with_slate(due)
   end
 end
 
@@ -111,6 +118,7 @@ local function note_pass(hold, claim, live_ms)
   count('p:', 'q:', claim, 1)
   redis.call('HSET', slate, 'y:' .. hold, cmsgpack.pack(claim))
   redis.call('ZADD', passing, redis_now() + live_ms, hold)
+  lives_with_slate(passing)
 end
 
 -- Takes out claims that have ended and passes that were given up, so many at a time. Whether all are out.
@@ -158,9 +166,24 @@ end
 -- What a judge answers.
 local PASS, UNJUDGED, WAIT, UNREADY, LIMIT, FULL = 0, 1, 2, 3, 4, 5
 
+-- Of the units of a wish those worth a second look: where bits are kept, those whose bit is set.
+local function worth_a_look(units)
+  if not with_bits then return units end
+  local build, set = redis.call('HGET', slate, 'build'), {}
+  for i = 1, #units, 2 do
+    local key, offset = bits_of(units[i], build)
+    if redis.call('GETBIT', key, offset) == 1 then
+      set[#set + 1] = units[i]
+      set[#set + 1] = units[i + 1]
+    end
+  end
+  return set
+end
+
 -- The units of a wish that are blocked or have too little room, as people are told of them; nothing where there are none.
-local function full_of(units, cap)
+local function full_of(wanted, cap)
   local full
+  local units = worth_a_look(wanted)
   for i = 1, #units, 2 do
     local unit, qty = units[i], units[i + 1]
     local held, booked, _, blocked, room = unit_at(unit, cap)
