@@ -9,6 +9,8 @@ import { startShop } from "./server.mjs";
 
 /** How long a test waits for something to appear. A signal ends the wait; this only ends the hopeless ones. */
 export const PATIENCE_MS = 15_000;
+/** A test that is not over by then hangs. */
+const LONGEST_MS = 240_000;
 
 /**
  * A file's tests: `house(options)` starts one shop and one browser before them and ends both after them.
@@ -32,7 +34,7 @@ export function openHouse({ shop: shopOptions = {}, flags = [] } = {}) {
   after(() => Promise.all([shop?.stop(), browser?.close()]));
 
   const run = (name, body, options = {}) =>
-    test(name, options, async (t) => {
+    test(name, { timeout: LONGEST_MS, ...options }, async (t) => {
       const visitors = [];
       const visitor = async (wishes = {}) => {
         const context = await newVisitor(browser, wishes.url ?? shop.url, wishes);

@@ -4,6 +4,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -73,10 +74,10 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// Pinned, so that a run today and a run next year ask the same questions.
-const SCHEMATHESIS: &str = "schemathesis==4.*";
+const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 
-/// Stripe's library for Node, of the major version that the test was written against.
-const STRIPE_FOR_NODE: &str = "stripe@23";
+/// Stripe's library for Node, of the version that the test was written against.
+const STRIPE_FOR_NODE: &str = "stripe@23.1.0";
 
 /// What drives the browser, and what judges how accessible its pages are.
 const BROWSER_TOOLS: [(&str, &str); 2] = [("playwright-core", "1.65.0"), ("axe-core", "4.14.0")];
@@ -154,7 +155,7 @@ pub(crate) fn schemathesis() -> Result<PathBuf> {
         }
     }
     let mut pip = Command::new(home.join("bin/pip"));
-    run(
+    insist(
         "installing schemathesis",
         pip.args(["install", "--quiet", "--disable-pip-version-check", SCHEMATHESIS]),
     )?;
@@ -188,7 +189,21 @@ fn npm_install(what: &str, home: &Path, packages: &[String]) -> Result<()> {
     std::fs::create_dir_all(home)?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(home);
-    run(&format!("installing {what}"), npm.args(packages))
+    insist(&format!("installing {what}"), npm.args(packages))
+}
+
+/// Runs a step that fetches something, again if it fails: a network may have a bad moment.
+fn insist(step: &str, command: &mut Command) -> Result<()> {
+    const TRIES: u32 = 3;
+    const PAUSE: Duration = Duration::from_secs(5);
+    for _ in 1..TRIES {
+        match run(step, &mut *command) {
+            Ok(()) => return Ok(()),
+            Err(fault) => eprintln!("{fault:#}; once more in {} s", PAUSE.as_secs()),
+        }
+        std::thread::sleep(PAUSE);
+    }
+    run(step, command)
 }
 
 fn install(packages: &[&str]) -> Result<()> {
@@ -205,9 +220,12 @@ fn install(packages: &[&str]) -> Result<()> {
         command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(arguments);
         command
     };
-    run("package lists", apt(&["update", "--quiet"]))?;
-    run("packages", apt(&[&["install", "--yes", "--quiet", "--no-install-recommends"], packages].concat()))
-        .context(by_hand)
+    insist("package lists", &mut apt(&["update", "--quiet"]))?;
+    insist(
+        "packages",
+        &mut apt(&[&["install", "--yes", "--quiet", "--no-install-recommends"], packages].concat()),
+    )
+    .context(by_hand)
 }
 
 /// A command with the words before it that make it root's.

@@ -7,8 +7,8 @@ use holdfast_rigs::Redis;
 
 use crate::shop::{SOON, Shop, hall, now, seat, settings};
 
-/// The timeout is 50 ms; a busy machine may need as much again.
-const AT_MOST: Duration = Duration::from_millis(110);
+/// The timeout is 50 ms. A busy machine may need ten times as much; whoever waited for Redis would wait for good.
+const AT_MOST: Duration = Duration::from_millis(500);
 
 fn quick() -> Settings {
     Settings { timeout: Duration::from_millis(50), ..settings() }

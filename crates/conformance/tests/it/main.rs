@@ -8,4 +8,5 @@ mod postgres_verify;
 mod seeded_bugs;
 mod sequences;
 mod size;
+mod stalls;
 mod stories;

@@ -27,12 +27,12 @@ pub(super) struct DelWithoutOwnerCheck {
 }
 
 const LOCK: &str = "seat-lock";
-const LIVE: Duration = Duration::from_millis(400);
+const LIVE: Duration = Duration::from_millis(800);
 /// Longer than the lock lives, and shorter than its life and the work of the next one: by far enough either way that a
 /// busy machine does not hide it.
-const PAUSE: Duration = Duration::from_millis(550);
+const PAUSE: Duration = Duration::from_millis(1_100);
 /// From reading to writing, within a lock's life.
-const WORK: Duration = Duration::from_millis(300);
+const WORK: Duration = Duration::from_millis(600);
 
 #[async_trait]
 impl Way for DelWithoutOwnerCheck {

@@ -20,7 +20,7 @@ const LOCK: &str = "seat-lock";
 const LIVE: Duration = Duration::from_secs(10);
 /// What the transaction still waits for before it commits: a mail is sent, a card is asked. Long against the millisecond
 /// after which the next buyer tries for the lock, on a busy machine too.
-const UNCOMMITTED: Duration = Duration::from_millis(150);
+const UNCOMMITTED: Duration = Duration::from_millis(300);
 
 #[async_trait]
 impl Way for LockReleasedBeforeCommit {

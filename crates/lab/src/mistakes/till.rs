@@ -14,7 +14,7 @@ use crate::{shop::AskAbout, shop::AskHold, watch::Watch};
 /// Connections of a shop; more buyers than that wait their turn.
 const CONNECTIONS: usize = 64;
 
-const LOCK_TRIES: u32 = 500;
+const LOCK_TRIES: u32 = 1_000;
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 const TABLES: &str = "
@@ -154,7 +154,7 @@ impl Till {
         Ok(client.execute(&statement, &[&(ask.hold as i32)]).await? > 0)
     }
 
-    /// Tries for the lock again and again, for a second or so; whether it is ours now.
+    /// Tries for the lock again and again, for two seconds or so; whether it is ours now.
     pub(crate) async fn lock(&self, key: &str, owner: u32, live: Duration) -> Result<bool, Fault> {
         for _ in 0..LOCK_TRIES {
             if self.try_lock(key, owner, live).await? {

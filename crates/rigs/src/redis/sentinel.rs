@@ -16,8 +16,10 @@ const QUORUM: usize = 2;
 const REPLICAS: usize = 2;
 /// How long a server is silent before a sentinel thinks it is down.
 const DOWN_AFTER_MS: usize = 500;
-/// How often sentinels ask the servers and each other how they are.
-const PERIOD_MS: &str = "200";
+/// How often sentinels do what they do every ten seconds, two seconds or second, and how long they distrust everything
+/// after they themselves stood still. A replica is chosen only if it has reported within three of the first.
+const PERIODS_MS: [(&str, &str); 4] =
+    [("info-period", "1000"), ("publish-period", "200"), ("ask-period", "200"), ("tilt-period", "1000")];
 /// How long a takeover may take before another is tried.
 const FAILOVER_TIMEOUT_MS: usize = 3_000;
 
@@ -85,10 +87,16 @@ impl Sentinel {
     pub fn failover(&self) -> Result<usize> {
         let old = poll(PATIENCE, || self.master()).ok_or_else(|| self.late("to agree on a master"))?;
         let asked = self.watching().next().ok_or_else(|| self.late("to be there"))?;
-        // Refused while no replica has reported lately, or another takeover is under way.
-        poll(PATIENCE, || asked.ask(&["SENTINEL", "FAILOVER", NAME]).ok())
-            .ok_or_else(|| self.late("to begin a takeover"))?;
-        self.await_successor(old)
+        // Refused while no replica has reported lately, or another takeover is under way; and given up without a word
+        // when a slow disk let the reports grow old meanwhile.
+        let order = || {
+            let under_way = fact(asked, "flags").is_some_and(|flags| flags.contains("failover_in_progress"));
+            if !under_way && self.master() == Some(old) {
+                let _ = asked.ask(&["SENTINEL", "FAILOVER", NAME]);
+            }
+            self.successor(old)
+        };
+        poll(PATIENCE, order).ok_or_else(|| self.late("to find a successor"))
     }
 
     /// Kills the master and waits until another has taken its place; the answer is the old one and the new one.
@@ -100,11 +108,12 @@ impl Sentinel {
 
     /// Waits until another server than `old` is the master, for the sentinels and for itself.
     pub fn await_successor(&self, old: usize) -> Result<usize> {
-        let successor = || {
-            let new = self.master().filter(|new| *new != old)?;
-            (self.servers[new].info("role")? == "master").then_some(new)
-        };
-        poll(PATIENCE, successor).ok_or_else(|| self.late("to find a successor"))
+        poll(PATIENCE, || self.successor(old)).ok_or_else(|| self.late("to find a successor"))
+    }
+
+    fn successor(&self, old: usize) -> Option<usize> {
+        let new = self.master().filter(|new| *new != old)?;
+        (self.servers[new].info("role")? == "master").then_some(new)
     }
 
     /// Waits until every running sentinel knows everybody and the others follow the master: ready for a takeover.
@@ -141,9 +150,9 @@ fn sentinel(master: SocketAddr) -> Result<Redis> {
         .setting("sentinel", &format!("failover-timeout {NAME} {FAILOVER_TIMEOUT_MS}"))
         .setting("sentinel", &format!("parallel-syncs {NAME} {REPLICAS}"))
         .start()?;
-    for period in ["info-period", "publish-period", "ask-period"] {
+    for (period, ms) in PERIODS_MS {
         // Only Redis 7 can be told; others take their ten seconds to hear of a change.
-        let _ = sentinel.ask(&["SENTINEL", "DEBUG", period, PERIOD_MS]);
+        let _ = sentinel.ask(&["SENTINEL", "DEBUG", period, ms]);
     }
     Ok(sentinel)
 }
@@ -153,14 +162,18 @@ fn master_port(sentinel: &Redis) -> Option<u16> {
     u16::try_from(reply.items().get(1)?.integer()?).ok()
 }
 
+/// A fact that the sentinel knows of the master.
+fn fact(sentinel: &Redis, name: &str) -> Option<String> {
+    let facts = sentinel.ask(&["SENTINEL", "MASTER", NAME]).ok()?;
+    let pair = facts.items().chunks(2).find(|pair| pair[0].text() == Some(name))?;
+    pair.get(1)?.text().map(str::to_owned)
+}
+
 fn knows_everybody(sentinel: &Redis) -> bool {
-    let Ok(facts) = sentinel.ask(&["SENTINEL", "MASTER", NAME]) else {
-        return false;
-    };
-    let fact = |name| facts.items().chunks(2).find(|pair| pair[0].text() == Some(name))?.get(1)?.text();
-    fact("flags") == Some("master")
-        && fact("num-slaves") == Some(&REPLICAS.to_string())
-        && fact("num-other-sentinels") == Some(&(SENTINELS - 1).to_string())
+    let fact = |name| fact(sentinel, name);
+    fact("flags").as_deref() == Some("master")
+        && fact("num-slaves") == Some(REPLICAS.to_string())
+        && fact("num-other-sentinels") == Some((SENTINELS - 1).to_string())
         && all_reported(sentinel)
 }
 

@@ -1,6 +1,6 @@
 //! A private PostgreSQL and its databases, each made and migrated once and emptied whenever it is asked for again.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use holdfast_conformance::subject::render;
 use holdfast_engine::{
@@ -72,6 +72,14 @@ pub(crate) fn settings_with(url: &str, claiming: Claiming, render: Render) -> Se
     settings.claiming = claiming;
     settings.connecting.connections = 8;
     settings.connecting.urgent_connections = 3;
+    // A server that many nodes rush to at once takes a while to let everybody in.
+    settings.connecting.connect_timeout = Duration::from_secs(10);
+    settings
+}
+
+/// Of ninety who contend, one may lose many races in a row: that is a matter of dice, not of the books.
+pub(crate) fn insistent(mut settings: Settings) -> Settings {
+    settings.limits.attempts = 100;
     settings
 }
 

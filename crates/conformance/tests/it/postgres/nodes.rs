@@ -11,7 +11,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use super::{
     EVERY_WAY,
     goods::{ask, ask_as, confirm, fest, hall, held, insist, now, place, refused, seat, sell, ticket},
-    house::{House, nodes, settings},
+    house::{House, insistent, nodes, settings},
 };
 use crate::size::setting;
 
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 96;
 pub(super) type Nodes = Vec<Arc<dyn Ledger>>;
 
 async fn three(house: &House, claiming: Claiming) -> Nodes {
-    let nodes = nodes(settings(&house.emptied(DATABASE), claiming), 3).await;
+    let nodes = nodes(insistent(settings(&house.emptied(DATABASE), claiming)), 3).await;
     nodes.into_iter().map(|node| node as Arc<dyn Ledger>).collect()
 }
 

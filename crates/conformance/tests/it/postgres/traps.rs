@@ -115,6 +115,10 @@ async fn a_confirm_that_waited_and_is_in_time_is_a_booking() {
     }
 }
 
+/// Until the hold in the plain table is over.
+const OUTLIVED: &str =
+    "SELECT pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())) + 0.005) FROM plain";
+
 /// What both traps look like in plain SQL: each guard lets an expired hold be confirmed. This is why the ledger reads
 /// the clock in a statement of its own, after the locks are held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,14 +129,14 @@ async fn both_guards_that_look_right_confirm_an_expired_hold() {
     watcher.batch_execute("CREATE TABLE plain (state text, until timestamptz)").await.expect("a table");
     for (guard, confirmed) in [("now()", 1), ("clock_timestamp()", 1)] {
         let hold = "TRUNCATE plain;
-            INSERT INTO plain VALUES ('held', clock_timestamp() + interval '300 ms')";
+            INSERT INTO plain VALUES ('held', clock_timestamp() + interval '2 s')";
         watcher.batch_execute(hold).await.expect("a hold");
         owner.batch_execute("BEGIN; SELECT 1 FROM plain FOR UPDATE").await.expect("the lock");
         let confirm = format!("UPDATE plain SET state = 'booked' WHERE state = 'held' AND until > {guard}");
         let (changed, ()) =
             tokio::join!(async { buyer.execute(&confirm, &[]).await.expect("an answer") }, async {
                 until_waiting(&watcher, 1).await;
-                watcher.execute("SELECT pg_sleep(0.35)", &[]).await.expect("it passes");
+                watcher.execute(OUTLIVED, &[]).await.expect("it passes");
                 owner.batch_execute("ROLLBACK").await.expect("the lock is given back");
             });
         assert_eq!(changed, confirmed, "{guard}");
@@ -140,7 +144,7 @@ async fn both_guards_that_look_right_confirm_an_expired_hold() {
     // Locked first, then asked for the time in a statement of its own: refused.
     watcher
         .batch_execute(
-            "TRUNCATE plain; INSERT INTO plain VALUES ('held', clock_timestamp() + interval '300 ms')",
+            "TRUNCATE plain; INSERT INTO plain VALUES ('held', clock_timestamp() + interval '2 s')",
         )
         .await
         .expect("a hold");
@@ -154,7 +158,7 @@ async fn both_guards_that_look_right_confirm_an_expired_hold() {
     };
     let (changed, ()) = tokio::join!(right, async {
         until_waiting(&watcher, 1).await;
-        watcher.execute("SELECT pg_sleep(0.35)", &[]).await.expect("it passes");
+        watcher.execute(OUTLIVED, &[]).await.expect("it passes");
         owner.batch_execute("ROLLBACK").await.expect("the lock is given back");
     });
     assert_eq!(changed, 0);

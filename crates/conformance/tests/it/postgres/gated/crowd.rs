@@ -11,7 +11,7 @@ use crate::{
     postgres::{
         EVERY_WAY,
         goods::{fest, hall, now, seat, sell, ticket},
-        house::{House, settings},
+        house::{House, insistent, settings},
         nodes::{Nodes, bookings, oppose, rush},
     },
     size::setting,
@@ -26,7 +26,7 @@ fn every_pair() -> impl Iterator<Item = (Strategy, Claiming)> {
 }
 
 async fn three(house: &House, gate: Strategy, way: Claiming, servers: &Servers) -> (Nodes, Vec<Arc<Gated>>) {
-    let books = settings(&house.emptied(DATABASE), way);
+    let books = insistent(settings(&house.emptied(DATABASE), way));
     let gated = gated_nodes(books, 3, gate, &servers.addresses(), as_usual()).await;
     (gated.iter().map(|node| Arc::clone(node) as Arc<dyn Ledger>).collect(), gated)
 }

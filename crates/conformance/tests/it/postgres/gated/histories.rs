@@ -13,14 +13,15 @@ use holdfast_conformance::{
     histories::{
         Recorder, Stage,
         threads::{Crowd, FastClock},
+        tolerate_the_slowest_commit,
     },
 };
 use holdfast_engine::{
-    gate::redis::Strategy,
+    gate::redis::{Settings, Strategy},
     ledger::{Ledger, postgres::Time},
 };
 
-use super::{as_usual, claiming, gated_nodes, servers::Servers};
+use super::{claiming, gated_nodes, servers::Servers, unhurried};
 use crate::{
     histories::{check_entries, journal},
     postgres::house::{House, settings_with},
@@ -49,7 +50,13 @@ pub(super) enum Whose {
 }
 
 impl Sale {
-    pub(super) fn open(house: &House, gate: Strategy, addresses: &str, whose: Whose) -> Self {
+    pub(super) fn open(
+        house: &House,
+        gate: Strategy,
+        addresses: &str,
+        whose: Whose,
+        gates: Settings,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = Arc::new(runtime.expect("a runtime"));
         let stage = Arc::new(Stage::new());
@@ -64,7 +71,7 @@ impl Sale {
         if whose == Whose::Fast {
             books.time = Time::Given(Arc::clone(&clock) as _);
         }
-        let nodes = runtime.block_on(gated_nodes(books, 3, gate, addresses, as_usual()));
+        let nodes = runtime.block_on(gated_nodes(books, 3, gate, addresses, gates));
         let ledgers = nodes.iter().map(|node| Arc::clone(node) as Arc<dyn Ledger>).collect();
         let crowd = Crowd { nodes: ledgers, clock, stage, recorder, runtime };
         crowd.open();
@@ -85,7 +92,8 @@ impl Sale {
         seed: u64,
         troubles: &[(Micros, Micros)],
     ) -> History {
-        let whole = self.crowd.history().expect("the ending");
+        let mut whole = self.crowd.history().expect("the ending");
+        tolerate_the_slowest_commit(&mut whole);
         let (history, stale) = without_stale_refusals(whole.clone(), troubles);
         let verdict = judge(&history, Evidence::ALL);
         let said = self.nodes[0].said();
@@ -143,7 +151,7 @@ fn without_stale_refusals(mut history: History, troubles: &[(Micros, Micros)]) -
 
 fn show(house: &House, gate: Strategy, servers: &Servers, seed: u64) -> Sale {
     let operations = setting("HOLDFAST_TEST_OPERATIONS", 8_000).div_ceil(10) as usize;
-    let sale = Sale::open(house, gate, &servers.addresses(), Whose::Fast);
+    let sale = Sale::open(house, gate, &servers.addresses(), Whose::Fast, unhurried());
     sale.crowd.run_for(LONGER_THAN_HOLDS, CUSTOMERS, operations / CUSTOMERS as usize, seed);
     sale.judged(house, &format!("{gate} on {servers:?}"), seed);
     assert!(servers.scripts_run() > 100, "{gate}: a gate that does nothing is no gate");
@@ -171,7 +179,7 @@ fn three_nodes_on_a_cluster_are_linearizable() {
 fn across_a_sentinel_failover_they_are_linearizable() {
     let (house, seed) = (House::quick(), seed("a history across a failover"));
     let servers = Servers::sentinel();
-    let sale = Sale::open(&house, Strategy::Lua, &servers.addresses(), Whose::PostgreSql);
+    let sale = Sale::open(&house, Strategy::Lua, &servers.addresses(), Whose::PostgreSql, unhurried());
     let over = std::sync::atomic::AtomicBool::new(false);
     let refused = || sale.nodes[0].said().refused();
     let until_refused_again = || {

@@ -16,6 +16,7 @@ use holdfast_checker::{
 };
 use holdfast_conformance::{
     gated::{Before, Gated, IsWhole, Said},
+    histories::tolerate_the_slowest_commit,
     live::{Live, postgres_without_sweep},
     story::Story,
     story_start,
@@ -34,10 +35,11 @@ use tokio::{
 use tokio_postgres::{Client, NoTls};
 
 use super::{
-    as_usual, claiming, exact,
+    claiming, exact,
     forger::{Forger, Mistake},
     gated_nodes,
     histories::{CUSTOMERS, Sale, Whose},
+    unhurried,
 };
 use crate::postgres::{
     goods::{confirm, hall, held, now, place, request, seat, sell},
@@ -71,9 +73,10 @@ fn crowd_before(gate: Strategy) -> impl Fn(&[Mistake]) -> Found {
     move |mistakes| {
         let (house, redis, runtime) = (House::quick(), Redis::start().expect("a Redis"), runtime());
         let forger = runtime.block_on(Forger::before(&redis, mistakes));
-        let sale = Sale::open(&house, gate, &forger.url(), Whose::Fast);
+        let sale = Sale::open(&house, gate, &forger.url(), Whose::Fast, unhurried());
         sale.crowd.run_for(Duration::from_secs(5), CUSTOMERS, 100, 7);
-        let history = sale.crowd.history().expect("the ending");
+        let mut history = sale.crowd.history().expect("the ending");
+        tolerate_the_slowest_commit(&mut history);
         // A false refusal that only the reads around it give away is told as an order that does not exist.
         let refusals = [Anomaly::FalseRefusal, Anomaly::NotLinearizable];
         wrongs(&judge(&history, Evidence::ALL), &history, &refusals)
@@ -200,7 +203,7 @@ fn a_blind_count_on_release_is_found() {
         runtime.block_on(async {
             let forger = Forger::before(&redis, mistakes).await;
             let books = settings(&house.emptied("books"), claiming(Strategy::Lua));
-            let node = gated_nodes(books, 1, Strategy::Lua, &forger.url(), as_usual()).await.remove(0);
+            let node = gated_nodes(books, 1, Strategy::Lua, &forger.url(), exact()).await.remove(0);
             sell(&*node, hall(600)).await;
             until_refused(&node, "J-20").await;
             let ask = |command: Command| {

@@ -25,8 +25,9 @@ async fn a_crowd_that_expires_together_does_not_stop_the_sale() {
     let Outcome::Held { hold, .. } = bench.done(place(CROWD, "alice", vec![seat(1)])).await else {
         panic!("held")
     };
-    // One slice of the crowd at most stood between the clock's jump and her hold.
-    assert!(hold.hold.version.0 <= 3 + CROWD as u64 + 10 + 1, "{:?}", hold.hold.version);
+    // A few slices of the crowd at most stood between the clock's jump and her hold: an idle moment is one.
+    let swept_before = hold.hold.version.0 - (3 + CROWD as u64 + 1);
+    assert!(swept_before <= CROWD as u64 / 10, "{swept_before} were swept before her");
     assert_eq!(bench.refused(confirm(1, 1)).await, "hold_expired");
     // Reads bring the sweep along, a slice each, until nothing is left of it.
     let mut reads = 0;
