@@ -64,6 +64,25 @@ async function served(api, offer) {
   return { version: status.version, states };
 }
 
+house.test("where there is a queue, a click leads through it and back to the seat", async ({ visit, shop }) => {
+  const sections = [{ name: "Stalls", category: "A", price: 4500, rows: [{ name: "A", seats: 6 }] }];
+  await shop.api.post("/v1/offers", { id: "queued", name: "Behind a queue", kind: "seats", currency: "EUR", hold_ttl_s: 600, seats: { sections } });
+  await shop.api.put("/v1/offers/queued/room", { method: "fifo", max_active: 1 });
+  const page = await look(visit, "queued");
+  await clickSeat(page, "A-3");
+  const note = page.getByRole("alert");
+  await note.getByText("There is a queue").waitFor();
+  await assertAccessible(page, "map, told of the queue");
+  await note.getByRole("link", { name: "Join the queue" }).click();
+  await page.waitForURL("**/o/queued/queue");
+  await page.getByRole("button", { name: "Join the queue" }).click();
+  // Led in by the page itself, and told until when.
+  await page.getByText("It is your turn.").waitFor();
+  await page.locator(`${MAP}[data-state=live]`).waitFor();
+  await clickSeat(page, "A-3");
+  await cell(page, "Row A, seat 3").and(page.locator("[data-state=yours]")).waitFor();
+});
+
 house.test("a click claims at once, and the seat is yours until you give it back", async ({ visit, shop }) => {
   const page = await look(visit, "hall");
   let answer;

@@ -297,6 +297,8 @@ export class SeatMap extends HTMLElement {
   #refused(units, refusal, byKeyboard) {
     const taken = refusal.code === "unit_taken" || refusal.code === "sold_out";
     const offered = taken ? refusal.alternatives.map((keys) => keys.map((key) => this.model.find(key))) : [];
+    // The way forward is a page: `join_url` is for programs, and takes posts only.
+    if (refusal.code === "queue_required") return this.#queue(byKeyboard);
     const title = taken ? `${this.model.wordsOf(units)}: just taken.` : "That did not work.";
     const text = taken && offered.length ? "Take these instead:" : taken ? "Nothing near it is free." : refusal.message;
     this.#pointed = { offered: offered.flat() };
@@ -305,9 +307,22 @@ export class SeatMap extends HTMLElement {
       label: `${this.model.wordsOf(units)} · ${this.model.price(units.length * this.model.sectionOf(units[0]).price)}`,
       run: () => this.#claim(units, byKeyboard),
     }));
-    const link = refusal.joinUrl && { href: refusal.joinUrl, label: "Join the queue" };
-    this.#note({ kind: taken ? "held" : "bad", title, text, actions, link });
-    if (byKeyboard) this.parts.note.querySelector("button, a")?.focus();
+    this.#note({ kind: taken ? "held" : "bad", title, text, actions });
+    if (byKeyboard) this.#toNote();
+  }
+
+  /** People are let in one after another, and it is not this visitor's turn. */
+  #queue(byKeyboard) {
+    this.#pointed = {};
+    this.#drawMarks();
+    const text = "People are let in one after another, and nothing is held for you yet.";
+    const link = { href: `/o/${encodeURIComponent(this.dataset.offer)}/queue`, label: "Join the queue" };
+    this.#note({ kind: "held", title: "There is a queue.", text, link });
+    if (byKeyboard) this.#toNote();
+  }
+
+  #toNote() {
+    this.parts.note.querySelector("button, a")?.focus();
   }
 
   async #release(id) {

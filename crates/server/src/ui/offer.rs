@@ -2,7 +2,7 @@
 
 use axum::{extract::State, http::Uri, response::Response};
 use holdfast_domain::{Inventory, Moment};
-use holdfast_engine::ledger::OfferView;
+use holdfast_engine::{admission::waiting_room::Denied, ledger::OfferView};
 
 use super::{
     Form, Visitor, own_page,
@@ -12,7 +12,11 @@ use super::{
     stock::StockPage,
     words,
 };
-use crate::{app::Shared, problem::Problem, routes::InOffer};
+use crate::{
+    app::{App, Shared},
+    problem::Problem,
+    routes::InOffer,
+};
 
 /// What stands above every kind of offer.
 pub(super) struct Head {
@@ -26,10 +30,40 @@ pub(super) struct Head {
     pub limit: Option<u32>,
     /// The form came back empty.
     pub nothing_chosen: bool,
+    pub door: Door,
+}
+
+/// Whether a waiting room stands between this visitor and what is on sale. Said before they choose, so that nobody
+/// learns of it by a refusal.
+pub(super) enum Door {
+    Open,
+    /// Let in, until then.
+    Inside {
+        until: String,
+        at: String,
+    },
+    /// Has to queue first.
+    Queue,
+    /// Nobody is let in.
+    Closed,
+}
+
+impl Door {
+    async fn of(app: &App, view: &OfferView, visitor: &Visitor) -> Self {
+        let caller = visitor.caller();
+        match app.rooms.admit(view.offer.id(), visitor.holder(), caller.tokens()).await {
+            Ok(None) => Self::Open,
+            Ok(Some(pass)) => Self::Inside { until: words::in_utc(pass.until), at: pass.until.to_string() },
+            Err(Denied::Closed) => Self::Closed,
+            // A room that cannot be read keeps nobody from looking.
+            Err(Denied::Ledger(_)) => Self::Open,
+            Err(_) => Self::Queue,
+        }
+    }
 }
 
 impl Head {
-    fn of(view: &OfferView, now: Moment, query: &Form) -> Self {
+    fn of(view: &OfferView, now: Moment, query: &Form, door: Door) -> Self {
         let def = view.offer.def();
         Self {
             id: def.id.to_string(),
@@ -41,6 +75,7 @@ impl Head {
             hold_for: words::seconds(def.hold_ttl_s),
             limit: def.limit_per_holder,
             nothing_chosen: query.one("nothing").is_some(),
+            door,
         }
     }
 
@@ -61,7 +96,8 @@ pub(crate) async fn read(
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let view = app.ledger().offer(&id).await?.ok_or_else(unknown)?;
     let offer = &view.offer;
-    let head = Head::of(&view, app.clock.now(), &query);
+    let door = Door::of(&app, &view, &visitor).await;
+    let head = Head::of(&view, app.clock.now(), &query, door);
     match offer.inventory() {
         Inventory::Seats(plan) => {
             let snapshot = app.ledger().snapshot(&id, None).await?.ok_or_else(unknown)?;

@@ -4,7 +4,7 @@ use holdfast_domain::OfferId;
 use serde_json::{Value, json};
 
 use crate::{
-    app::{Client, TestApp, fest, seat},
+    app::{Answer, Client, TestApp, fest, seat},
     map::Events,
 };
 
@@ -34,6 +34,10 @@ fn lines(unit: &str) -> Value {
 
 async fn join(browser: &Client) -> Value {
     browser.post(TICKETS, json!({})).await.expect(201).json()
+}
+
+fn text(page: &Answer) -> String {
+    String::from_utf8_lossy(&page.body).into_owned()
 }
 
 async fn state(browser: &Client) -> Value {
@@ -253,12 +257,35 @@ async fn plans_are_checked() {
 }
 
 #[tokio::test]
+async fn the_offers_page_says_that_there_is_a_queue_and_until_when_one_is_inside() {
+    let app = with_room(fifo(1)).await;
+    let alice = app.client();
+    let page = async |browser: &Client| text(&browser.get("/o/hall").await.expect(200));
+    let outside = page(&alice).await;
+    assert!(outside.contains("There is a queue.") && outside.contains("href=\"/o/hall/queue\""), "{outside}");
+    join(&alice).await;
+    turn(&app).await;
+    assert!(page(&alice).await.contains("There is a queue."), "called is not inside yet");
+    let until = alice.post(PASS, json!({})).await.expect(200).json()["until"].as_str().unwrap().to_owned();
+    let inside = page(&alice).await;
+    assert!(inside.contains("It is your turn.") && inside.contains(&until), "{inside}");
+    assert!(!inside.contains("There is a queue."), "{inside}");
+    app.clock.advance_ms(300_000);
+    assert!(page(&alice).await.contains("There is a queue."), "the visit is over");
+    app.admin().put(ROOM, json!({"method": "reject"})).await.expect(200);
+    assert!(page(&app.client()).await.contains("Nobody is let in at the moment."));
+    app.admin().put(ROOM, json!({"method": "passthrough"})).await.expect(200);
+    let open = page(&alice).await;
+    assert!(!open.contains("id=\"queue\""), "{open}");
+}
+
+#[tokio::test]
 async fn the_queue_page_works_without_scripts() {
     let app = with_room(json!({"method": "fifo", "max_active": 1, "message": "Have your card ready"})).await;
     let (alice, bob) = (app.client(), app.client());
     let page = alice.get("/o/hall/queue").await.expect(200);
-    let text = String::from_utf8_lossy(&page.body).into_owned();
-    assert!(text.contains("Join the queue") && text.contains("Have your card ready"), "{text}");
+    let shown = text(&page);
+    assert!(shown.contains("Join the queue") && shown.contains("Have your card ready"), "{shown}");
     for browser in [&alice, &bob] {
         let joined = browser.post_form("/o/hall/queue").await.expect(303);
         assert_eq!(joined.header("location"), "/o/hall/queue");
@@ -269,11 +296,11 @@ async fn the_queue_page_works_without_scripts() {
     alice.post("/v1/holds", lines("A-1")).await.expect(201);
 
     let waiting = bob.get("/o/hall/queue").await.expect(200);
-    let text = String::from_utf8_lossy(&waiting.body).into_owned();
-    assert!(text.contains("<noscript><meta http-equiv=\"refresh\""), "{text}");
+    let shown = text(&waiting);
+    assert!(shown.contains("<noscript><meta http-equiv=\"refresh\""), "{shown}");
     assert!(
-        text.contains("<strong data-part=\"ahead\">0</strong>") && text.contains("queue-status"),
-        "{text}"
+        shown.contains("<strong data-part=\"ahead\">0</strong>") && shown.contains("queue-status"),
+        "{shown}"
     );
     assert_eq!(waiting.header("cache-control"), "no-store");
     let left = bob.post_form("/o/hall/queue/leave").await.expect(303);

@@ -355,28 +355,28 @@ impl Rooms {
         Ok(())
     }
 
-    /// Whether a browser may hold units of this offer now; if so and it has a pass, on which ticket.
+    /// Whether a browser may hold units of this offer now; if it needs a pass to, with which one.
     pub async fn admit<'a>(
         &self,
         offer: &OfferId,
         holder: &HolderId,
         tokens: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Option<Ticket>, Denied> {
+    ) -> Result<Option<Pass>, Denied> {
         let Some((desk, copy)) = self.gating(offer).await? else { return Ok(None) };
         let now = self.shared.clock.now();
         let mine = |token| self.signer.read_pass(token, &desk.offer, holder);
         let pass = tokens.into_iter().filter_map(mine).find(|pass| pass.ticket.run == copy.room.run);
-        let Some(Pass { ticket, until }) = pass else {
+        let Some(pass) = pass else {
             return Err(match copy.room.state(now) {
                 RoomState::Closed => Denied::Closed,
                 _ => Denied::NoTicket,
             });
         };
-        let place = copy.order.place(ticket.number).ok_or(Denied::NoTicket)?;
+        let place = copy.order.place(pass.ticket.number).ok_or(Denied::NoTicket)?;
         // Another node may have let them in a moment ago, so a pass of ours is believed until this node has looked.
         let unheard = copy.room.visit(place).is_none_or(|visit| !visit.entered) && !copy.room.is_used(place);
-        match now < until && (copy.room.admits(place, now) || unheard) {
-            true => Ok(Some(ticket)),
+        match now < pass.until && (copy.room.admits(place, now) || unheard) {
+            true => Ok(Some(pass)),
             false => Err(Denied::Ended),
         }
     }
