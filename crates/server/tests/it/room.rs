@@ -77,6 +77,38 @@ async fn a_browser_queues_and_a_key_does_not() {
 }
 
 #[tokio::test]
+async fn who_buys_while_they_wait_goes_on_waiting() {
+    let app = TestApp::with_hall().await;
+    let [alice, bob] = [app.client(), app.client()];
+    let hold = alice.hold(lines("A-1")).await;
+    app.admin().put(ROOM, fifo(1)).await.expect(200);
+    join(&bob).await;
+    join(&alice).await;
+    turn(&app).await;
+    bob.post(PASS, json!({})).await.expect(200);
+    alice.book(&hold, "k").await.expect(201);
+    assert_eq!(state(&alice).await, "waiting");
+    bob.delete(ME).await.expect(204);
+    turn(&app).await;
+    assert_eq!(state(&alice).await, "ready");
+}
+
+#[tokio::test]
+async fn leaving_and_joining_before_the_draw_gives_the_same_number() {
+    let app =
+        with_room(json!({"method": "lottery", "max_active": 1, "opens_at": "2026-11-15T18:05:00Z"})).await;
+    let alice = app.client();
+    let ticket = join(&alice).await["ticket"].clone();
+    for browser in [session_of(&alice), alice.only_cookie("holdfast_session")] {
+        browser.delete(ME).await.expect(204);
+        assert_eq!(browser.post(TICKETS, json!({})).await.expect(200).json()["ticket"], ticket);
+    }
+    alice.delete(ME).await.expect(204);
+    assert_eq!(alice.post(TICKETS, json!({})).await.expect(200).json()["ticket"], ticket);
+    assert_eq!(app.client().get(ROOM).await.json()["issued"], 1);
+}
+
+#[tokio::test]
 async fn joining_twice_is_joining_once() {
     let app = with_room(fifo(1)).await;
     let alice = app.client();

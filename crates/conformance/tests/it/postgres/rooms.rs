@@ -321,3 +321,34 @@ async fn three_nodes_let_a_crowd_in_first_come_first_served() {
 async fn three_nodes_let_a_crowd_in_by_one_lot() {
     run("lottery", Method::Lottery).await;
 }
+
+/// Whoever asks all nodes at once, without showing what they have, has one ticket; and leaving before the draw does not
+/// make it two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_has_one_ticket_at_three_nodes() {
+    let house = House::quick();
+    let mut sale = Sale::open(&house, Method::Lottery).await;
+    let fest = offer();
+    let session = HolderId::new("session_of_many_tabs").expect("a holder");
+    let asks = (0..30).map(|n| sale.rooms[n % NODES].join(&fest, &session, []));
+    let given: Vec<_> = join_all(asks).await.into_iter().map(|given| given.expect("a ticket")).collect();
+    assert!(given.iter().all(|one| one.token == given[0].token), "{given:?}");
+    assert_eq!(given.iter().filter(|one| one.fresh).count(), 1, "given once");
+    sale.replace(0..NODES).await;
+    for node in &sale.rooms {
+        node.leave(&fest, &session, []).await.expect("one may always leave");
+        let again = node.join(&fest, &session, []).await.expect("the same");
+        assert_eq!((again.token, again.fresh), (given[0].token.clone(), false));
+    }
+    assert_eq!(house.one("rooms", "SELECT count(*) FROM holdfast.room_tickets"), "1");
+
+    // After the draw what is given up is gone, at every node.
+    sale.clock.advance_ms(OPENS_S * 1000);
+    sale.rooms[0].turn(&fest).await.expect("a turn");
+    sale.rooms[1].leave(&fest, &session, []).await.expect("one may always leave");
+    let anew = sale.rooms[2].join(&fest, &session, []).await.expect("another");
+    assert_eq!((anew.standing.expect("it waits").number, anew.fresh), (2, true));
+    let mine = given[0].token.as_deref().expect("a token");
+    let before = sale.rooms[2].standing(&fest, &session, [mine]).await.expect("its own").expect("a queue");
+    assert_eq!(before.state, TicketState::Ended, "never two that are good");
+}

@@ -2,9 +2,9 @@
 //! gathers commands into one commit. While one change is under way the next ones gather, so a rush of any size is
 //! answered at the pace of the store.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use holdfast_domain::{HolderId, Inventory, Moment, OfferId};
+use holdfast_domain::{Inventory, Moment, OfferId};
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -17,6 +17,7 @@ use super::{
     room::{Entry, Mode, Place, Plan, Room},
     rooms::Shared,
     store::Front,
+    tickets::{Bearer, Tickets},
     token::Ticket,
 };
 use crate::ledger::LedgerError;
@@ -27,19 +28,38 @@ const MAX_BATCH: usize = 1024;
 /// What somebody wants of the room.
 #[derive(Debug, Clone)]
 pub(super) enum Wish {
-    Join,
+    Join(Bearer),
     Enter(Ticket),
-    Leave(Ticket),
+    /// To be out; with the ticket that came along, if one did.
+    Leave(Bearer, Option<Ticket>),
+    /// To be out, if in: who waits still waits.
+    Bought(Bearer, Option<Ticket>),
     Plan(Plan, [u8; 32]),
     Mode(Mode),
     /// Only that the room takes its turn.
     Turn,
 }
 
+impl Wish {
+    /// Whose ticket it is about, where that is to be looked up.
+    const fn bearer(&self) -> Option<Bearer> {
+        match self {
+            Self::Join(bearer) | Self::Leave(bearer, _) | Self::Bought(bearer, _) => Some(*bearer),
+            Self::Enter(_) | Self::Plan(..) | Self::Mode(_) | Self::Turn => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    Joined(Ticket),
+    Joined {
+        ticket: Ticket,
+        /// Given just now, not before.
+        fresh: bool,
+    },
     Entry(Entry),
+    /// Whoever had this ticket is away.
+    Left(Ticket),
     /// The ticket is of another run of the room.
     Void,
     /// There are no more tickets.
@@ -67,8 +87,6 @@ pub(super) struct Desk {
     inbox: mpsc::Sender<Letter>,
     pub copy: watch::Sender<Option<Arc<Copy>>>,
     pub presence: Mutex<Presence>,
-    /// The ticket that a session has, so that joining twice is joining once. Forgotten, it costs a second ticket.
-    pub joined: Mutex<HashMap<HolderId, Ticket>>,
 }
 
 impl Desk {
@@ -76,7 +94,7 @@ impl Desk {
     pub(super) fn open(offer: OfferId, shared: &Shared) -> (Arc<Self>, Inbox) {
         let (inbox, letters) = mpsc::channel(shared.settings.queue);
         let presence = Mutex::new(Presence::new(shared.settings.presences));
-        let desk = Self { offer, inbox, copy: watch::Sender::new(None), presence, joined: Mutex::default() };
+        let desk = Self { offer, inbox, copy: watch::Sender::new(None), presence };
         (Arc::new(desk), Inbox(letters))
     }
 
@@ -102,14 +120,16 @@ impl Desk {
         let places = self.front(before.as_deref(), most, now);
         let front = Front { node: &shared.node, places: &places, complete: places.len() < most };
         let sellable = self.sellable(shared, before.as_deref()).await;
+        let bearers: Vec<Bearer> = letters.iter().filter_map(|letter| letter.wish.bearer()).collect();
         let mut order = before.map(|copy| (copy.room.run, Arc::clone(&copy.order)));
         let mut told = Vec::with_capacity(letters.len());
         let changed = shared
             .store
-            .change(&self.offer, front, &mut |room, present| {
+            .change(&self.offer, front, &bearers, &mut |room, tickets, present| {
                 told.clear();
+                let most = shared.settings.tickets;
                 for letter in &letters {
-                    told.push(grant(&letter.wish, room, &mut order, shared.settings.tickets, now));
+                    told.push(grant(&letter.wish, room, tickets, &mut order, most, now));
                 }
                 if let Some(room) = room {
                     room.turn(present, sellable, now);
@@ -158,7 +178,6 @@ impl Desk {
             None if room.issued > 0 => self.presence.lock().wait_until(now.plus_ms(presence::WARM_UP_MS)),
             Some(before) if before.room.run != room.run => {
                 self.presence.lock().clear();
-                self.joined.lock().clear();
             }
             Some(before) if *before.order == Order::Undrawn && *order != Order::Undrawn => {
                 self.presence.lock().draw(&order);
@@ -195,6 +214,7 @@ fn order_of<'a>(room: &Room, known: &'a mut Option<(u32, Arc<Order>)>) -> &'a Or
 fn grant(
     wish: &Wish,
     kept: &mut Option<Room>,
+    tickets: &mut Tickets,
     order: &mut Option<(u32, Arc<Order>)>,
     most: u32,
     now: Moment,
@@ -208,23 +228,45 @@ fn grant(
         (ticket.run == room.run && ticket.number <= room.issued)
             .then(|| order_of(room, order).place(ticket.number))
     };
+    // Of all that a session ever had the newest is good, if any: it was given when the one before was over.
+    let run = room.run;
+    let newest = |bearer: Bearer, sent: Option<Ticket>, tickets: &Tickets| {
+        let own = tickets.of(bearer).into_iter().chain(sent);
+        own.filter(|ticket| ticket.run == run).max_by_key(|ticket| ticket.number)
+    };
     match wish {
-        Wish::Join => match room.join(most) {
-            Some(number) => Told::Joined(Ticket { run: room.run, number }),
-            None => Told::Full,
-        },
+        Wish::Join(bearer) => {
+            if let Some(ticket) = newest(*bearer, None, tickets) {
+                let place = place_of(room, &ticket).flatten();
+                if !place.is_some_and(|place| room.is_over(place, now)) {
+                    return Told::Joined { ticket, fresh: false };
+                }
+            }
+            let Some(number) = room.join(most) else { return Told::Full };
+            let ticket = Ticket { run, number };
+            tickets.give(*bearer, ticket);
+            Told::Joined { ticket, fresh: true }
+        }
         Wish::Enter(ticket) => match place_of(room, ticket) {
             Some(Some(place)) => Told::Entry(room.enter(place, now)),
             Some(None) => Told::Entry(Entry::NotYet),
             None => Told::Void,
         },
-        Wish::Leave(ticket) => match place_of(room, ticket) {
-            Some(place) => {
-                place.into_iter().for_each(|place| room.leave(place));
-                Told::Done
+        Wish::Leave(bearer, sent) | Wish::Bought(bearer, sent) => {
+            let Some(ticket) = newest(*bearer, *sent, tickets) else { return Told::Done };
+            let stays = |room: &Room, place| {
+                matches!(wish, Wish::Bought(..)) && room.visit(place).is_none_or(|visit| !visit.entered)
+            };
+            match place_of(room, &ticket) {
+                Some(Some(place)) if stays(room, place) => return Told::Done,
+                Some(Some(place)) => room.leave(place),
+                // Before the draw a ticket cannot be given up, only be left lying: whoever comes back has the same lot.
+                Some(None) if matches!(wish, Wish::Leave(..)) => {}
+                Some(None) => return Told::Done,
+                None => return Told::Void,
             }
-            None => Told::Void,
-        },
+            Told::Left(ticket)
+        }
         Wish::Plan(plan, seed) => {
             room.replan(plan.clone(), *seed, now);
             Told::Done

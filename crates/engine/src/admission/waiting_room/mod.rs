@@ -5,6 +5,7 @@
 //!              │  └─► order     which place a ticket has: by number or by lot
 //!              ├─► presence     who is there; each node's own
 //!              ├─► token        tickets and passes, signed and bound to a session
+//!              ├─► tickets      which one a session has: never two that are good
 //!              └─► store        one row a room, shared by all nodes
 //! ```
 //! One desk a room and node gathers what visitors want (join, enter, leave), takes the room, lets all of it happen in one
@@ -23,6 +24,7 @@ mod standing;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod tickets;
 mod token;
 
 pub use order::Order;

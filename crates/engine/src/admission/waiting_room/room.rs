@@ -388,6 +388,11 @@ impl Room {
         self.used.has(place)
     }
 
+    /// Whether a place has had its turn, or was given up: it is good for nothing any more.
+    pub fn is_over(&self, place: Place, now: Moment) -> bool {
+        self.used.has(place) || self.visit(place).is_some_and(|visit| visit.entered && visit.until <= now)
+    }
+
     /// Whether somebody with this place may hold now.
     pub fn admits(&self, place: Place, now: Moment) -> bool {
         self.visit(place).is_some_and(|visit| visit.entered && now < visit.until)

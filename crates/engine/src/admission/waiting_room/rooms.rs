@@ -11,6 +11,7 @@ use super::{
     room::{Entry, Lottery, Mode, Plan, Room, RoomState},
     standing::{Standing, TicketState},
     store::RoomStore,
+    tickets::Bearer,
     token::{Pass, Signer, Ticket},
 };
 use crate::{
@@ -227,11 +228,12 @@ impl Rooms {
         tokens: impl IntoIterator<Item = &'a str>,
     ) -> Option<Ticket> {
         let mine = |token| self.signer.read_ticket(token, &desk.offer, holder);
-        // The copy may be a moment old, so a number that it has not heard of yet may be good.
-        tokens.into_iter().filter_map(mine).find(|ticket| ticket.run == copy.room.run)
+        // The copy may be a moment old, so a number that it has not heard of yet may be good. Of several the newest is.
+        let of_this_run = tokens.into_iter().filter_map(mine).filter(|ticket| ticket.run == copy.room.run);
+        of_this_run.max_by_key(|ticket| ticket.number)
     }
 
-    /// Joins the queue. Who has a ticket keeps it.
+    /// Joins the queue. Who has a ticket keeps it, also one who has lost the token.
     pub async fn join<'a>(
         &self,
         offer: &OfferId,
@@ -243,37 +245,21 @@ impl Rooms {
         if copy.room.state(now) == RoomState::Closed {
             return Err(Denied::Closed);
         }
-        let remembered = desk.joined.lock().get(holder).copied().filter(|ticket| ticket.run == copy.room.run);
-        let had = self.ticket(&desk, &copy, holder, tokens).or(remembered);
-        if let Some(ticket) = had {
+        if let Some(ticket) = self.ticket(&desk, &copy, holder, tokens) {
             let standing = Standing::of(&copy.room, &copy.order, ticket.number, now);
             if standing.state != TicketState::Ended {
                 let token = Some(self.signer.ticket(offer, ticket, holder));
                 return Ok(Given { token, standing: Some(self.saw(&desk, standing)), fresh: false });
             }
-            desk.joined.lock().remove(holder);
         }
-        let ticket = match desk.ask(Wish::Join).await? {
-            Told::Joined(ticket) => self.remember(&desk, holder, ticket),
+        let (ticket, fresh) = match desk.ask(Wish::Join(Bearer::of(holder))).await? {
+            Told::Joined { ticket, fresh } => (ticket, fresh),
             Told::Full => return Err(Denied::Full),
             _ => return Ok(NO_QUEUE),
         };
         let copy = desk.known().await?.unwrap_or(copy);
         let standing = self.saw(&desk, Standing::of(&copy.room, &copy.order, ticket.number, now));
-        Ok(Given {
-            token: Some(self.signer.ticket(offer, ticket, holder)),
-            standing: Some(standing),
-            fresh: true,
-        })
-    }
-
-    /// Two requests of one session at once have one ticket: the first.
-    fn remember(&self, desk: &Desk, holder: &HolderId, ticket: Ticket) -> Ticket {
-        let mut joined = desk.joined.lock();
-        if joined.len() >= self.shared.settings.presences {
-            joined.clear();
-        }
-        *joined.entry(holder.clone()).or_insert(ticket)
+        Ok(Given { token: Some(self.signer.ticket(offer, ticket, holder)), standing: Some(standing), fresh })
     }
 
     /// Notes that somebody is there.
@@ -337,21 +323,30 @@ impl Rooms {
         }
     }
 
-    /// Gives up the ticket, and the place inside.
+    /// Gives up the ticket, and the place inside. Before a draw the ticket stays in it, for whoever comes back.
     pub async fn leave<'a>(
         &self,
         offer: &OfferId,
         holder: &HolderId,
         tokens: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), Denied> {
+        self.go_out(offer, holder, tokens, Wish::Leave).await
+    }
+
+    async fn go_out<'a>(
+        &self,
+        offer: &OfferId,
+        holder: &HolderId,
+        tokens: impl IntoIterator<Item = &'a str>,
+        wish: fn(Bearer, Option<Ticket>) -> Wish,
+    ) -> Result<(), Denied> {
         let Some(desk) = self.desk(offer) else { return Ok(()) };
         let Some(copy) = desk.known().await? else { return Ok(()) };
-        desk.joined.lock().remove(holder);
-        let Some(ticket) = self.ticket(&desk, &copy, holder, tokens) else { return Ok(()) };
-        if let Some(place) = copy.order.place(ticket.number) {
-            desk.presence.lock().gone(place);
+        let sent = self.ticket(&desk, &copy, holder, tokens);
+        if let Told::Left(ticket) = desk.ask(wish(Bearer::of(holder), sent)).await? {
+            let known_by = desk.known().await?.and_then(|copy| copy.order.place(ticket.number));
+            desk.presence.lock().gone(known_by.unwrap_or(ticket.number));
         }
-        desk.ask(Wish::Leave(ticket)).await?;
         Ok(())
     }
 
@@ -381,7 +376,7 @@ impl Rooms {
         }
     }
 
-    /// Who has bought makes room for the next.
+    /// Who has bought makes room for the next; who bought while they waited goes on waiting.
     pub async fn bought<'a>(
         &self,
         offer: &OfferId,
@@ -389,7 +384,7 @@ impl Rooms {
         tokens: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), Denied> {
         match self.gating(offer).await? {
-            Some(_) => self.leave(offer, holder, tokens).await,
+            Some(_) => self.go_out(offer, holder, tokens, Wish::Bought).await,
             None => Ok(()),
         }
     }

@@ -13,12 +13,16 @@ use holdfast_domain::OfferId;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::room::{Kept, Place, Room};
+use super::{
+    room::{Kept, Place, Room},
+    tickets::{Bearer, Tickets},
+    token::Ticket,
+};
 use crate::ledger::LedgerError;
 
-/// Changes a room, given the places at the front of every node's queue, as far as none of them can be missing. May be
-/// called again when another was first.
-pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &[Place]) + Send);
+/// Changes a room and the tickets of those whom it is about, given the places at the front of every node's queue, as far
+/// as none of them can be missing. May be called again when another was first.
+pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &mut Tickets, &[Place]) + Send);
 
 /// Those who wait at this node, the first of them.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +45,12 @@ pub trait RoomStore: Send + Sync + std::fmt::Debug {
     /// Every offer that has a room.
     async fn offers(&self) -> Result<Vec<OfferId>, LedgerError>;
 
-    /// Lets `work` change the offer's room, and returns it as it is then.
+    /// Lets `work` change the offer's room and the tickets of these, and returns the room as it is then.
     async fn change(
         &self,
         offer: &OfferId,
         front: Front<'_>,
+        bearers: &[Bearer],
         work: Work<'_>,
     ) -> Result<Option<Room>, LedgerError>;
 }
@@ -53,10 +58,17 @@ pub trait RoomStore: Send + Sync + std::fmt::Debug {
 const FILE: &str = "rooms.db";
 /// In a file of its own: a rush at the door must not stand in the way of the books.
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS rooms
-    (offer TEXT PRIMARY KEY, doc TEXT NOT NULL, visits BLOB NOT NULL, used BLOB NOT NULL) STRICT, WITHOUT ROWID";
+    (offer TEXT PRIMARY KEY, doc TEXT NOT NULL, visits BLOB NOT NULL, used BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS tickets
+    (offer TEXT NOT NULL, bearer BLOB NOT NULL, run INTEGER NOT NULL, number INTEGER NOT NULL,
+     PRIMARY KEY (offer, bearer)) STRICT, WITHOUT ROWID";
 const LOAD: &str = "SELECT offer, doc, visits, used FROM rooms";
 const SAVE: &str = "INSERT INTO rooms VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (offer) DO UPDATE SET doc = ?2, visits = ?3, used = ?4";
+const FIND: &str = "SELECT run, number FROM tickets WHERE offer = ?1 AND bearer = ?2";
+const GIVE: &str = "INSERT INTO tickets VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (offer, bearer) DO UPDATE SET run = ?3, number = ?4";
+const VOID: &str = "DELETE FROM tickets WHERE offer = ?1 AND run < ?2";
 
 /// Rooms of one process, in a file beside its books or in memory.
 #[derive(Debug)]
@@ -91,7 +103,7 @@ impl FileStore {
     }
 
     fn on(connection: Connection) -> rusqlite::Result<Self> {
-        connection.execute(SCHEMA, [])?;
+        connection.execute_batch(SCHEMA)?;
         let mut rooms = HashMap::new();
         {
             let mut load = connection.prepare(LOAD)?;
@@ -107,6 +119,63 @@ impl FileStore {
         }
         Ok(Self { rooms: rooms.into(), connection: Arc::new(Mutex::new(connection)) })
     }
+
+    /// Asks the file something, off the threads that serve.
+    async fn with_file<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let connection = Arc::clone(&self.connection);
+        let why = match tokio::task::spawn_blocking(move || ask(&mut connection.lock())).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(fault)) => fault.to_string(),
+            Err(fault) => fault.to_string(),
+        };
+        Err(LedgerError::Unavailable(format!("the waiting room's file cannot be used: {why}").into()))
+    }
+
+    async fn tickets(&self, offer: &OfferId, bearers: &[Bearer]) -> Result<Tickets, LedgerError> {
+        if bearers.is_empty() {
+            return Ok(Tickets::default());
+        }
+        let (offer, bearers) = (offer.to_string(), bearers.to_vec());
+        let find = move |connection: &mut Connection| {
+            let mut find = connection.prepare_cached(FIND)?;
+            let mut known = Vec::new();
+            for bearer in bearers {
+                let mut rows = find.query((&offer, bearer.0))?;
+                if let Some(row) = rows.next()? {
+                    known.push((bearer, Ticket { run: row.get(0)?, number: row.get(1)? }));
+                }
+            }
+            Ok(Tickets::new(known))
+        };
+        self.with_file(find).await
+    }
+
+    /// The room and what tickets were given for it, both or neither.
+    async fn save(
+        &self,
+        offer: &OfferId,
+        room: &Room,
+        tickets: &Tickets,
+        is_new_run: bool,
+    ) -> Result<(), LedgerError> {
+        let (name, kept, run) = (offer.to_string(), room.keep(), room.run);
+        let given: Vec<_> = tickets.given().collect();
+        let save = move |connection: &mut Connection| {
+            let change = connection.transaction()?;
+            change.execute(SAVE, (&name, kept.doc, kept.visits, kept.used))?;
+            for (bearer, ticket) in given {
+                change.prepare_cached(GIVE)?.execute((&name, bearer.0, ticket.run, ticket.number))?;
+            }
+            if is_new_run {
+                change.execute(VOID, (&name, run))?;
+            }
+            change.commit()
+        };
+        self.with_file(save).await
+    }
 }
 
 #[async_trait]
@@ -119,26 +188,17 @@ impl RoomStore for FileStore {
         &self,
         offer: &OfferId,
         front: Front<'_>,
+        bearers: &[Bearer],
         work: Work<'_>,
     ) -> Result<Option<Room>, LedgerError> {
         let mut rooms = self.rooms.lock().await;
+        let mut tickets = self.tickets(offer, bearers).await?;
         let before = rooms.get(offer);
         let mut room = before.cloned();
-        work(&mut room, front.places);
+        work(&mut room, &mut tickets, front.places);
         if let (true, Some(room)) = (room.as_ref() != before, &room) {
-            let (connection, name, kept) = (Arc::clone(&self.connection), offer.to_string(), room.keep());
-            let save = move || connection.lock().execute(SAVE, (name, kept.doc, kept.visits, kept.used));
-            let saved = tokio::task::spawn_blocking(save).await;
-            let why = match saved {
-                Ok(Ok(_)) => None,
-                Ok(Err(fault)) => Some(fault.to_string()),
-                Err(fault) => Some(fault.to_string()),
-            };
-            if let Some(why) = why {
-                return Err(LedgerError::Unavailable(
-                    format!("the waiting room cannot be written: {why}").into(),
-                ));
-            }
+            let is_new_run = before.is_some_and(|before| before.run != room.run);
+            self.save(offer, room, &tickets, is_new_run).await?;
             rooms.insert(offer.clone(), room.clone());
         }
         Ok(room)

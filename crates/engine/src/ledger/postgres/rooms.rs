@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{
     admission::waiting_room::{
-        Kept, Place, Room,
+        Kept, Place, Room, Ticket,
         store::{Front, RoomStore, Work},
+        tickets::{Bearer, Tickets},
     },
     ledger::LedgerError,
 };
@@ -47,6 +48,21 @@ const FORGET: Sql = Sql {
     text: "DELETE FROM holdfast.room_fronts WHERE offer_id = $1 AND seen_at < clock_timestamp() - interval '1 hour'",
     types: &[Type::TEXT],
 };
+/// Whose ticket is which. Under the room's row, as all of it: two nodes that a session asks at once give it one.
+const FIND: Sql = Sql {
+    text: "SELECT bearer, run, number FROM holdfast.room_tickets WHERE offer_id = $1 AND bearer = ANY ($2)",
+    types: &[Type::TEXT, Type::BYTEA_ARRAY],
+};
+const GIVE: Sql = Sql {
+    text: "INSERT INTO holdfast.room_tickets (offer_id, bearer, run, number)
+           SELECT $1, given.* FROM unnest($2, $3, $4) AS given
+           ON CONFLICT (offer_id, bearer) DO UPDATE SET run = excluded.run, number = excluded.number",
+    types: &[Type::TEXT, Type::BYTEA_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY],
+};
+const VOID: Sql = Sql {
+    text: "DELETE FROM holdfast.room_tickets WHERE offer_id = $1 AND run < $2",
+    types: &[Type::TEXT, Type::INT8],
+};
 
 /// How often a change is tried that lost a race.
 const ATTEMPTS: usize = 4;
@@ -62,13 +78,14 @@ impl RoomStore for PostgresLedger {
         &self,
         offer: &OfferId,
         front: Front<'_>,
+        bearers: &[Bearer],
         work: Work<'_>,
     ) -> Result<Option<Room>, LedgerError> {
         let mut attempt = 1;
         loop {
             let mut session = self.books.sessions.ordinary().await?;
             session.begin().await?;
-            match change(&session, offer, front, work).await {
+            match change(&session, offer, front, bearers, work).await {
                 Ok(room) => {
                     session.send_commit().await?;
                     session.ended();
@@ -85,6 +102,7 @@ async fn change(
     session: &Session,
     offer: &OfferId,
     front: Front<'_>,
+    bearers: &[Bearer],
     work: Work<'_>,
 ) -> Result<Option<Room>, Trouble> {
     let taken = session.rows(&TAKE, &[&offer.as_str()]).await?;
@@ -95,7 +113,9 @@ async fn change(
         Some(_) => fronts(session, offer, front).await?,
         None => front.places.to_vec(),
     };
-    work(&mut room, &present);
+    let mut tickets = find(session, offer, bearers).await?;
+    let run_before = room.as_ref().map(|room| room.run);
+    work(&mut room, &mut tickets, &present);
     let after = room.as_ref().map(Room::keep);
     if let Some(Kept { doc, visits, used }) = after.as_ref().filter(|_| after != before) {
         let sql = if before.is_some() { &PUT } else { &MAKE };
@@ -103,7 +123,39 @@ async fn change(
             return Err(Trouble::lost("another node has made the room"));
         }
     }
+    give(session, offer, &tickets).await?;
+    if let (Some(before), Some(room)) = (run_before, &room)
+        && before != room.run
+    {
+        session.change(&VOID, &[&offer.as_str(), &i64::from(room.run)]).await?;
+    }
     Ok(room)
+}
+
+async fn find(session: &Session, offer: &OfferId, bearers: &[Bearer]) -> Result<Tickets, Trouble> {
+    if bearers.is_empty() {
+        return Ok(Tickets::default());
+    }
+    let wanted: Vec<&[u8]> = bearers.iter().map(|bearer| bearer.0.as_slice()).collect();
+    let rows = session.rows(&FIND, &[&offer.as_str(), &wanted]).await?;
+    let known = rows.iter().filter_map(|row| {
+        let bearer = Bearer(row.get::<_, &[u8]>(0).try_into().ok()?);
+        let number = |at| u32::try_from(row.get::<_, i64>(at)).ok();
+        Some((bearer, Ticket { run: number(1)?, number: number(2)? }))
+    });
+    Ok(Tickets::new(known))
+}
+
+async fn give(session: &Session, offer: &OfferId, tickets: &Tickets) -> Result<(), Trouble> {
+    let given: Vec<_> = tickets.given().collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let bearers: Vec<&[u8]> = given.iter().map(|(bearer, _)| bearer.0.as_slice()).collect();
+    let runs: Vec<i64> = given.iter().map(|(_, ticket)| ticket.run.into()).collect();
+    let numbers: Vec<i64> = given.iter().map(|(_, ticket)| ticket.number.into()).collect();
+    session.change(&GIVE, &[&offer.as_str(), &bearers, &runs, &numbers]).await?;
+    Ok(())
 }
 
 /// Tells the others who waits here, and hears who waits there: all of them in the order of their places, as far as every

@@ -129,6 +129,92 @@ async fn a_restart_keeps_the_queue_the_seed_and_who_is_inside() {
     assert_eq!(carol.number, 3, "no number is given twice");
 }
 
+/// Numbers in the hands of one session must not be worth more than one.
+#[tokio::test]
+async fn before_the_draw_a_session_has_one_number_however_often_it_leaves() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    let (hall, alice) = (hall(), holder("alice"));
+    let by_lot = Plan { opens_at_ms: Some(at(10).ms()), ..plan(Method::Lottery, 1) };
+    rooms.plan(&hall, by_lot).await.unwrap();
+    let first = rooms.join(&hall, &alice, []).await.unwrap();
+    let token = first.token.clone().unwrap();
+    for with_ticket in [true, false, true] {
+        rooms.leave(&hall, &alice, with_ticket.then_some(token.as_str())).await.unwrap();
+        let again = rooms.join(&hall, &alice, []).await.unwrap();
+        assert_eq!((again.token, again.fresh), (first.token.clone(), false));
+    }
+    assert_eq!(rooms.board(&hall).await.unwrap().unwrap().issued, 1);
+}
+
+#[tokio::test]
+async fn who_left_before_the_draw_is_not_there_until_they_come_back() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    let (hall, alice, bob) = (hall(), holder("alice"), holder("bob"));
+    let by_lot = Plan { opens_at_ms: Some(at(10).ms()), ..plan(Method::Lottery, 2) };
+    rooms.plan(&hall, by_lot).await.unwrap();
+    let alices = rooms.join(&hall, &alice, []).await.unwrap().token.unwrap();
+    let bobs = rooms.join(&hall, &bob, []).await.unwrap().token.unwrap();
+    // One says so with the ticket, one without: both are away.
+    rooms.leave(&hall, &alice, [alices.as_str()]).await.unwrap();
+    rooms.leave(&hall, &bob, []).await.unwrap();
+    clock.advance_ms(10_000);
+    rooms.turn(&hall).await.unwrap();
+    clock.advance_ms(4_000);
+    rooms.turn(&hall).await.unwrap();
+    assert_eq!(rooms.board(&hall).await.unwrap().unwrap().serving, 0, "nobody is called who is not there");
+    rooms.standing(&hall, &bob, [bobs.as_str()]).await.unwrap();
+    rooms.turn(&hall).await.unwrap();
+    let back = rooms.standing(&hall, &bob, [bobs.as_str()]).await.unwrap().unwrap();
+    assert_eq!(back.state, TicketState::Ready, "and the lot was kept");
+}
+
+#[tokio::test]
+async fn leaving_without_the_ticket_leaves_with_it() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    let (hall, alice) = (hall(), holder("alice"));
+    rooms.plan(&hall, plan(Method::Fifo, 1)).await.unwrap();
+    let first = rooms.join(&hall, &alice, []).await.unwrap().token.unwrap();
+    rooms.leave(&hall, &alice, []).await.unwrap();
+    let second = rooms.join(&hall, &alice, []).await.unwrap();
+    assert_eq!((second.standing.unwrap().number, second.fresh), (2, true), "at the end");
+    let before = rooms.standing(&hall, &alice, [first.as_str()]).await.unwrap().unwrap();
+    assert_eq!(before.state, TicketState::Ended, "never two that are good");
+}
+
+/// Two nodes on one store, and a restart: what one gave, the others know.
+#[tokio::test]
+async fn a_session_has_one_ticket_at_all_nodes_together() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let by_lot = Plan { opens_at_ms: Some(at(10).ms()), ..plan(Method::Lottery, 1) };
+    let (hall, alice) = (hall(), holder("alice"));
+    let first = {
+        let store: Arc<dyn RoomStore> = Arc::new(FileStore::open(folder.path()).unwrap());
+        let (one, other) = (open(Arc::clone(&store), &clock).await, open(store, &clock).await);
+        one.plan(&hall, by_lot.clone()).await.unwrap();
+        while other.board(&hall).await.unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let asks = (0..20).map(|n| [&one, &other][n % 2].join(&hall, &alice, []));
+        let given = futures::future::join_all(asks).await;
+        let tokens: std::collections::BTreeSet<_> =
+            given.iter().map(|given| given.as_ref().unwrap().token.clone()).collect();
+        assert_eq!(tokens.len(), 1, "{tokens:?}");
+        let fresh = given.iter().filter(|given| given.as_ref().unwrap().fresh).count();
+        assert_eq!(fresh, 1, "given once");
+        other.leave(&hall, &alice, []).await.unwrap();
+        assert_eq!(one.join(&hall, &alice, []).await.unwrap().token, given[0].as_ref().unwrap().token);
+        given[0].as_ref().unwrap().token.clone()
+    };
+    let rooms = open(Arc::new(FileStore::open(folder.path()).unwrap()), &clock).await;
+    assert_eq!(rooms.join(&hall, &alice, []).await.unwrap().token, first, "and after a restart");
+    rooms.plan(&hall, plan(Method::Fifo, 1)).await.unwrap();
+    let anew = rooms.join(&hall, &alice, []).await.unwrap();
+    assert_eq!((anew.standing.unwrap().number, anew.fresh), (1, true), "another run has tickets of its own");
+}
+
 #[tokio::test]
 async fn five_hundred_at_once_have_five_hundred_numbers() {
     let clock = clock();
