@@ -1,5 +1,6 @@
-// The queue page, live: the server says where one stands whenever that changes, and the page is fetched anew when it is
-// one's turn, or when there is something else to say than a number. Without this the page refreshes itself.
+// The queue page, live: the server says where one stands whenever that changes. Everything that may have to be said is in
+// the page already, so that a room that pauses before fifty thousand people is not fifty thousand pages; only when it is
+// one's turn the page is fetched anew. Without this the page refreshes itself.
 
 const words = (from, to) => {
   const [low, high] = [Math.floor(from / 60), Math.ceil(to / 60)];
@@ -9,9 +10,18 @@ const words = (from, to) => {
   return `${Math.max(1, Math.floor(low / 60))} to ${Math.ceil(high / 60)} hours`;
 };
 
+/** What there is to say to somebody who stands there. */
+const sceneOf = ({ state, room }) => (state === "waiting" && room === "paused" ? "paused" : state);
+/** Scenes in which one stays on this page. */
+const STAYS = new Set(["waiting", "paused", "sold_out", "closed"]);
+const MOVES = new Set(["waiting", "paused"]);
+/** A number that changes each second is for the eyes; a screen reader hears of it this often at most. */
+const SPOKEN_EVERY_MS = 60_000;
+
 class QueueStatus extends HTMLElement {
   connectedCallback() {
-    this.least = Number(this.part("ahead")?.textContent ?? Infinity);
+    this.least = this.part("count").hidden ? Infinity : Number(this.part("ahead").textContent);
+    this.spoken = { at: performance.now(), words: this.line() };
     this.source = new EventSource(this.dataset.stream);
     this.source.onmessage = (event) => this.show(JSON.parse(event.data));
     // A stream that is refused is not tried again by the browser: then the page asks as it would without scripts.
@@ -39,15 +49,44 @@ class QueueStatus extends HTMLElement {
 
   show(place) {
     if (place.state === "open" || place.state === "admitted") return this.go(() => location.assign(this.dataset.offer));
-    const drawn = place.ahead !== null && !this.part("ahead");
-    if (place.state !== this.dataset.state || drawn) return this.go(() => location.reload());
-    if (place.ahead !== null) {
-      this.least = Math.min(this.least, place.ahead);
-      this.part("ahead").textContent = String(this.least);
-      this.part("people").textContent = this.least === 1 ? "person is" : "people are";
-    }
-    const wait = this.part("wait");
-    if (wait && place.eta_s) wait.textContent = `It may take ${words(...place.eta_s)}.`;
+    const scene = sceneOf(place);
+    if (!STAYS.has(scene)) return this.go(() => location.reload());
+    const isNew = scene !== this.dataset.scene;
+    this.dataset.scene = scene;
+    for (const part of this.querySelectorAll("[data-when]")) part.hidden = part.dataset.when !== scene;
+    this.part("early").hidden = place.room !== "scheduled";
+    this.part("line").hidden = !MOVES.has(scene);
+    if (place.ahead !== null) this.count(place.ahead);
+    this.part("wait").textContent = place.eta_s
+      ? `It may take ${words(...place.eta_s)}.`
+      : "Nobody can tell yet how long it will take.";
+    if (isNew) this.say(this.querySelector(`[data-when="${scene}"]`).textContent);
+    else if (MOVES.has(scene)) this.sayLine();
+  }
+
+  /** How many are ahead; that never rises. */
+  count(ahead) {
+    this.least = Math.min(this.least, ahead);
+    this.part("ahead").textContent = String(this.least);
+    this.part("people").textContent = this.least === 1 ? "person is" : "people are";
+    this.part("count").hidden = false;
+    this.part("draw").hidden = true;
+  }
+
+  line() {
+    return this.part(this.part("count").hidden ? "draw" : "count").textContent;
+  }
+
+  /** Where one stands, aloud: not as often as it changes. */
+  sayLine() {
+    const words = this.line();
+    if (words === this.spoken.words || performance.now() - this.spoken.at < SPOKEN_EVERY_MS) return;
+    this.say(`${words}. ${this.part("wait").textContent}`, words);
+  }
+
+  say(text, words = this.line()) {
+    this.spoken = { at: performance.now(), words };
+    this.part("voice").textContent = text.replaceAll(/\s+/g, " ").trim();
   }
 }
 

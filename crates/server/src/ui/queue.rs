@@ -24,8 +24,10 @@ struct QueuePage {
     id: String,
     name: String,
     message: Option<String>,
-    /// Said where the room as a whole is not as it should be for those who wait.
+    /// Said to whoever has not joined, where the room is not as it should be.
     note: Option<&'static str>,
+    /// Whether joining is any use.
+    may_join: bool,
     /// Where a ticket is in a draw that is still to come.
     by_lot: bool,
     commitment: Option<String>,
@@ -34,7 +36,10 @@ struct QueuePage {
 
 /// Somebody with a ticket.
 struct Waiting {
-    state: &'static str,
+    /// What there is to say: `waiting`, `paused`, `sold_out` or `closed`.
+    scene: &'static str,
+    /// The doors are not open yet.
+    early: bool,
     number: u32,
     ahead: Option<u32>,
     wait: Option<String>,
@@ -44,12 +49,26 @@ struct Waiting {
 impl Waiting {
     fn of(standing: &Standing) -> Self {
         Self {
-            state: standing.state.as_str(),
+            scene: match (standing.state, standing.room) {
+                (TicketState::Waiting, RoomState::Paused) => "paused",
+                (state, _) => state.as_str(),
+            },
+            early: standing.room == RoomState::Scheduled,
             number: standing.number,
             ahead: standing.ahead,
             wait: standing.eta_s.map(|(from, to)| wait(from, to)),
             refresh_s: standing.retry_after_ms.div_ceil(1000),
         }
+    }
+
+    /// Whether this is what there is to say now; the rest is there for the script, which has to say it later.
+    fn is(&self, scene: &str) -> bool {
+        self.scene == scene
+    }
+
+    /// Only who waits is told how many are ahead: with nothing left, a number would be a promise.
+    fn is_moving(&self) -> bool {
+        self.is("waiting") || self.is("paused")
     }
 }
 
@@ -94,8 +113,12 @@ fn shown(
     caller: &Caller,
 ) -> Result<Response, Problem> {
     let note = match board.state {
-        RoomState::Paused => Some("Nobody is let in for a moment. You keep your place."),
-        RoomState::SoldOut => Some("Everything is sold. Should something come back, it goes on from here."),
+        RoomState::Paused => {
+            Some("The queue is paused: nobody is let in for a moment. You can join it all the same.")
+        }
+        RoomState::SoldOut => {
+            Some("Everything is sold. Should something come back, those who wait are let in first.")
+        }
         RoomState::Closed => Some("Nobody is let in at the moment."),
         RoomState::Scheduled => Some("The doors are not open yet."),
         _ => None,
@@ -110,6 +133,7 @@ fn shown(
         name,
         message: board.plan.message.clone(),
         note,
+        may_join: board.state != RoomState::Closed,
         by_lot: undrawn.is_some(),
         commitment,
         place: standing.map(Waiting::of),

@@ -211,6 +211,8 @@ pub(crate) struct Place<'a> {
     /// `waiting`, `ready` (exchange the ticket for a pass now), `admitted`, `ended`, `open` (there is no queue),
     /// `sold_out` or `closed`.
     state: &'static str,
+    /// The room's own state, as in `GET …/room`: who waits is told when it is `paused`. Null where there is no queue.
+    room: Option<&'static str>,
     /// The ticket's number, in the order of joining.
     number: Option<u32>,
     /// The place in the queue; null before the draw of a lottery.
@@ -241,6 +243,7 @@ impl<'a> Place<'a> {
             ticket: None,
             pass: None,
             state: standing.map_or(TicketState::Open, |standing| standing.state).as_str(),
+            room: standing.map(|standing| standing.room.as_str()),
             number: standing.map(|standing| standing.number),
             place: standing.and_then(|standing| standing.place),
             ahead: standing.map_or(Some(0), |standing| standing.ahead),

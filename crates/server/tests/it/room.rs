@@ -217,6 +217,69 @@ async fn nobody_queues_for_what_is_sold_out() {
 }
 
 #[tokio::test]
+async fn a_pause_is_told_to_those_who_wait() {
+    let app = with_room(fifo(1)).await;
+    let (alice, bob) = (app.client(), app.client());
+    join(&alice).await;
+    turn(&app).await;
+    alice.post(PASS, json!({})).await.expect(200);
+    let joined = join(&bob).await;
+    assert_eq!((&joined["state"], &joined["room"]), (&json!("waiting"), &json!("open")));
+    assert!(joined["eta_s"].is_array(), "{joined}");
+    let mut events = Events::at(&app, &format!("{ME}/stream"), &bob.cookie_line()).await;
+    let mut told = async || serde_json::from_str::<Value>(&events.until("data: ").await).unwrap();
+    assert_eq!(told().await["room"], "open");
+    app.admin().post(&format!("{ROOM}/pause"), json!({})).await.expect(200);
+    let paused = loop {
+        let now = told().await;
+        if now["room"] == "paused" {
+            break now;
+        }
+    };
+    assert_eq!((&paused["state"], &paused["eta_s"]), (&json!("waiting"), &Value::Null), "nobody can tell");
+    let shown = text(&bob.get("/o/hall/queue").await.expect(200));
+    assert!(shown.contains("data-scene=\"paused\""), "{shown}");
+    assert!(shown.contains("<div data-when=\"paused\"><h2>The queue is paused</h2>"), "{shown}");
+    app.admin().post(&format!("{ROOM}/resume"), json!({})).await.expect(200);
+    while told().await["room"] != "open" {}
+    app.admin().post(&format!("{ROOM}/fail-open"), json!({})).await.expect(200);
+    assert_eq!(bob.get(ME).await.expect(200).json()["room"], Value::Null, "there is no queue");
+}
+
+#[tokio::test]
+async fn the_queue_page_counts_only_for_those_who_wait() {
+    let app = with_room(fifo(1)).await;
+    let [alice, bob, carol] = [app.client(), app.client(), app.client()];
+    for browser in [&alice, &bob, &carol] {
+        join(browser).await;
+    }
+    turn(&app).await;
+    let page = async |browser: &Client| text(&browser.get("/o/hall/queue").await.expect(200));
+    let line = "<div data-part=\"line\">";
+    let shown = page(&carol).await;
+    assert!(shown.contains(line) && shown.contains("<strong data-part=\"ahead\">1</strong>"), "{shown}");
+    assert!(shown.contains("person is</span> ahead of you"), "{shown}");
+    let seller = app.seller().await;
+    for row in ["A", "B"] {
+        for number in 1..=10 {
+            let hold = seller.hold(seat("dave", &format!("{row}-{number}"))).await;
+            seller.book(&hold, &hold).await.expect(201);
+        }
+    }
+    turn(&app).await;
+    let shown = page(&carol).await;
+    assert!(!shown.contains(line) && shown.contains("<div data-when=\"sold_out\">"), "{shown}");
+    assert_eq!(carol.get(ME).await.expect(200).json()["ahead"], 1, "nobody has moved");
+    let late = page(&app.client()).await;
+    assert!(late.contains("Everything is sold.") && late.contains("Join the queue"), "{late}");
+    app.admin().put(ROOM, json!({"method": "reject"})).await.expect(200);
+    let shown = page(&carol).await;
+    assert!(!shown.contains(line) && shown.contains("<div data-when=\"closed\">"), "{shown}");
+    let late = page(&app.client()).await;
+    assert!(late.contains("The doors are closed") && !late.contains("Join the queue"), "{late}");
+}
+
+#[tokio::test]
 async fn a_lottery_shows_its_hand_after_the_draw() {
     let opens = json!({"method": "lottery", "max_active": 1, "opens_at": "2026-11-15T18:05:00Z"});
     let app = with_room(opens).await;

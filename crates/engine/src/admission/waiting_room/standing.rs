@@ -11,10 +11,13 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub state: TicketState,
+    /// What the room is like: who waits wants to know that it is paused.
+    pub room: RoomState,
     pub number: Number,
     /// `None` before the draw.
     pub place: Option<Place>,
-    /// People who come before; never more than it was. `None` before the draw.
+    /// People who come before; never more than it was, whatever the room has been through meanwhile. `None` before the
+    /// draw.
     pub ahead: Option<u32>,
     /// Seconds, from and to; `None` where nobody can tell.
     pub eta_s: Option<(u32, u32)>,
@@ -62,8 +65,11 @@ impl Standing {
         let place = order.place(number);
         let state = state_of(room, place, now);
         let ahead = place.map(|place| match state {
-            TicketState::Waiting => place.saturating_sub(room.serving + 1),
-            _ => 0,
+            // Nobody moves up while nothing is left or nobody is let in, and nobody falls back when it goes on.
+            TicketState::Waiting | TicketState::SoldOut | TicketState::Closed => {
+                place.saturating_sub(room.serving + 1)
+            }
+            TicketState::Ready | TicketState::Admitted | TicketState::Ended | TicketState::Open => 0,
         });
         let eta_s = eta(room, ahead, state, now);
         let retry_after_ms = match state {
@@ -72,7 +78,7 @@ impl Standing {
             _ => LATEST_MS,
         };
         let until = place.and_then(|place| room.visit(place)).map(|visit| visit.until);
-        Self { state, number, place, ahead, eta_s, retry_after_ms, until }
+        Self { state, room: room.state(now), number, place, ahead, eta_s, retry_after_ms, until }
     }
 
     /// What they are known by among those who are there: their place, or their number while there are no places yet.

@@ -69,6 +69,36 @@ fn nobody_is_let_in_for_what_cannot_be_sold() {
 }
 
 #[test]
+fn how_many_are_ahead_never_rises_whatever_the_room_goes_through() {
+    let mut room = room(plan(Method::Fifo, 2), 20);
+    let told = |room: &Room, s| Standing::of(room, &Order::ByNumber, 9, at(s));
+    let mut least = told(&room, 0).ahead.unwrap();
+    let mut states = Vec::new();
+    // Called, sold out, something came back, paused, closed, and on again.
+    for (s, left) in [(1, Some(5)), (2, Some(0)), (3, Some(5)), (4, Some(5)), (5, Some(5)), (30, Some(5))] {
+        room.mode = if s == 4 { Mode::Paused } else { Mode::Running };
+        room.plan.method = if s == 5 { Method::Reject } else { Method::Fifo };
+        room.turn(&all(20), left, at(s));
+        let now = told(&room, s);
+        assert!(now.ahead.unwrap() <= least, "at {s}: {now:?} after {least}");
+        least = now.ahead.unwrap();
+        states.push((now.state, now.room));
+    }
+    assert_eq!(
+        states,
+        [
+            (TicketState::Waiting, RoomState::Open),
+            (TicketState::SoldOut, RoomState::SoldOut),
+            (TicketState::Waiting, RoomState::Open),
+            (TicketState::Waiting, RoomState::Paused),
+            (TicketState::Closed, RoomState::Closed),
+            (TicketState::Waiting, RoomState::Open),
+        ]
+    );
+    assert!(least > 0, "they were ahead all the while");
+}
+
+#[test]
 fn no_more_a_minute_than_planned() {
     let slowly = Plan { admit_per_minute: Some(30), ..plan(Method::Fifo, 1_000) };
     let mut room = room(slowly, 500);
