@@ -1,26 +1,31 @@
 //! The walk of a request, left to right, in one function.
 //!
 //! ```text
-//! submit ─► admission ─► gate ─► ledger ─► gate learns of it
+//! submit ─► admission ─► gate ─► ledger ─► gate, limits and waiting rooms learn of it
 //! ```
 //! Admission bounds what is under way, the gate may only refuse, and only the ledger's committed write is a yes.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures::future::BoxFuture;
-use holdfast_domain::{Actor, Command};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use holdfast_domain::{Actor, BookingState, Command};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use crate::{
     admission::{
         Visitor,
         hoarding::{Hoarding, Reserved},
+        waiting_room::Rooms,
     },
     gate::{Gate, MustHear, Open, Pass, Quota, Verdict},
-    ledger::{Health, IdempotencyKey, Ledger, LedgerError, Reply, Request, Wording},
+    ledger::{Health, IdempotencyKey, Ledger, LedgerError, Outcome, Reply, Request, Wording},
 };
 
 #[derive(Debug, Clone)]
@@ -59,11 +64,15 @@ pub struct Pipeline {
 
 /// Reports of payments under way at once; one more waits.
 const REPORTS_AT_ONCE: usize = 256;
+/// How long an answer waits for a waiting room to hear of a booking. It hears of it later too, and the buyer need not.
+const ROOM_HEARS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 struct Stages {
     /// `None`: nobody is kept from holding without buying.
     hoarding: Option<Arc<Hoarding>>,
+    /// `None`: there are no waiting rooms.
+    rooms: Option<Arc<Rooms>>,
     gate: Arc<dyn Gate>,
     ledger: Arc<dyn Ledger>,
 }
@@ -72,7 +81,8 @@ impl Pipeline {
     pub fn new(ledger: Arc<dyn Ledger>, limits: Limits) -> Self {
         let admission = Arc::new(Semaphore::new(limits.max_in_flight));
         let reporting = Arc::new(Semaphore::new(REPORTS_AT_ONCE));
-        Self { stages: Stages { hoarding: None, gate: Arc::new(Open), ledger }, admission, reporting, limits }
+        let stages = Stages { hoarding: None, rooms: None, gate: Arc::new(Open), ledger };
+        Self { stages, admission, reporting, limits }
     }
 
     #[must_use]
@@ -84,6 +94,13 @@ impl Pipeline {
     #[must_use]
     pub fn with_hoarding(mut self, hoarding: Arc<Hoarding>) -> Self {
         self.stages.hoarding = Some(hoarding);
+        self
+    }
+
+    /// Whoever buys makes room in these, however they pay and whoever hears of it first.
+    #[must_use]
+    pub fn with_rooms(mut self, rooms: Arc<Rooms>) -> Self {
+        self.stages.rooms = Some(rooms);
         self
     }
 
@@ -240,10 +257,32 @@ impl Stages {
     }
 
     async fn settle(&self, reserved: Option<Reserved>, said: &Result<Reply, SubmitError>) {
-        let Some(hoarding) = &self.hoarding else { return };
-        match reserved {
-            Some(reserved) => hoarding.settle(reserved, said).await,
-            None => hoarding.heard(said).await,
+        match (&self.hoarding, reserved) {
+            (Some(hoarding), Some(reserved)) => hoarding.settle(reserved, said).await,
+            (Some(hoarding), None) => hoarding.heard(said).await,
+            (None, _) => {}
         }
+        if let Some(rooms) = &self.rooms {
+            // What the room does not hear of at all ends with the visit's time.
+            let heard = timeout(ROOM_HEARS, make_room(rooms, said)).await;
+            if heard.is_err() {
+                tracing::debug!("a waiting room is slow to hear of a booking");
+            }
+        }
+    }
+}
+
+/// Somebody who queued has bought: their place inside is another's.
+async fn make_room(rooms: &Rooms, said: &Result<Reply, SubmitError>) {
+    let Ok(Reply::Done(Outcome::Confirmed(view) | Outcome::Payment { booking: view, changed: true })) = said
+    else {
+        return;
+    };
+    if view.booking.state != BookingState::Confirmed {
+        return;
+    }
+    let offers: BTreeSet<_> = view.booking.lines.iter().map(|line| &line.offer).collect();
+    for offer in offers {
+        drop(rooms.bought(offer, &view.booking.holder).await);
     }
 }

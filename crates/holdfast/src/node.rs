@@ -123,12 +123,6 @@ impl Node {
         let redis = settings.shared_redis(&clock).map_err(|fault| unusable_gate(settings, fault))?;
         let limiter = Arc::new(RateLimiter::new(redis.clone(), settings.admission.remembered));
         let hoarding = Hoarding::new(settings.admission.hoarding.clone(), Arc::clone(&clock), redis);
-        let pipeline = Pipeline::new(Arc::clone(&ledger), settings.pipeline.clone());
-        let pipeline = pipeline.with_hoarding(Arc::new(hoarding));
-        let pipeline = Arc::new(match opened.gate(settings, &clock)? {
-            Some(gate) => pipeline.with_gate(gate),
-            None => pipeline,
-        });
         let rooms = Rooms::open(
             rooms,
             Arc::clone(&ledger),
@@ -137,6 +131,12 @@ impl Node {
             settings.admission.rooms.clone(),
         );
         let rooms = rooms.await.map_err(|fault| cannot_share(&fault))?;
+        let pipeline = Pipeline::new(Arc::clone(&ledger), settings.pipeline.clone());
+        let pipeline = pipeline.with_hoarding(Arc::new(hoarding)).with_rooms(Arc::clone(&rooms));
+        let pipeline = Arc::new(match opened.gate(settings, &clock)? {
+            Some(gate) => pipeline.with_gate(gate),
+            None => pipeline,
+        });
         let live_map = LiveMap::new(ledger, settings.live_map.clone());
         let payments =
             settings.payments.as_ref().map(|payments| desk(payments, &pipeline, &clock)).transpose()?;

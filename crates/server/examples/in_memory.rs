@@ -33,12 +33,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ledger: Arc<dyn Ledger> = Arc::new(EmbeddedLedger::open(books)?);
     let store = Arc::new(FileStore::in_memory());
     let rooms = waiting_room::Settings::default();
+    let rooms = Rooms::open(store, Arc::clone(&ledger), Arc::clone(&clock), [1; 32], rooms).await?;
+    let pipeline = Pipeline::new(Arc::clone(&ledger), pipeline::Limits::default());
     let parts = Parts {
-        rooms: Rooms::open(store, Arc::clone(&ledger), Arc::clone(&clock), [1; 32], rooms).await?,
         limiter: Arc::new(RateLimiter::new(None, 10_000)),
         payments: None,
         lab: None,
-        pipeline: Arc::new(Pipeline::new(Arc::clone(&ledger), pipeline::Limits::default())),
+        pipeline: Arc::new(pipeline.with_rooms(Arc::clone(&rooms))),
+        rooms,
         live_map: LiveMap::new(ledger, live_map::Settings::default()),
         clock,
         settings: Settings::new([1; 32]).with_admin_key("example"),

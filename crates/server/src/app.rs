@@ -10,7 +10,7 @@ use holdfast_domain::{Actor, Command};
 use holdfast_engine::{
     admission::{RateLimiter, Visitor, waiting_room::Rooms},
     clock::Clock,
-    ledger::{Answer, IdempotencyKey, Ledger, Outcome, Reply},
+    ledger::{Answer, IdempotencyKey, Ledger, Reply},
     outbox::live_map::LiveMap,
     pipeline::Pipeline,
 };
@@ -146,16 +146,6 @@ impl App {
             admitted.map_err(|denied| Problem::denied(offer, denied))?;
         }
         Ok(Some(Visitor { holder: holder.clone(), address: caller.address }))
-    }
-
-    /// Somebody who queued has bought: their place inside is another's.
-    pub(crate) async fn make_room(&self, caller: &Caller, reply: &Reply) {
-        let (Some(holder), Reply::Done(Outcome::Confirmed(view))) = (caller.session(), reply) else { return };
-        let offers: BTreeSet<_> = view.booking.lines.iter().map(|line| &line.offer).collect();
-        for offer in offers {
-            // If it cannot be said, the visit ends with its time.
-            drop(self.rooms.bought(offer, holder, caller.tokens()).await);
-        }
     }
 
     /// What the ledger replied, worded.

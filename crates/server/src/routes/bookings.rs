@@ -44,9 +44,7 @@ pub(crate) async fn create(
         Paying::Elsewhere => {
             let hold = asked.hold()?;
             let command = Command::Confirm { booking: mint::booking_id(), hold };
-            let reply = app.pipeline.submit(command, sent.caller.actor.clone(), Some(key)).await?;
-            app.make_room(&sent.caller, &reply).await;
-            app.said(reply)
+            app.submit(command, sent.caller.actor, Some(key)).await
         }
         Paying::WithStripe { method } => {
             let desk = app.desk.as_ref().ok_or_else(Problem::no_provider)?;

@@ -31,7 +31,6 @@ pub(super) async fn submit(app: &App, posted: &Posted, command: Command) -> Resu
     let (actor, key) = (caller.actor.clone(), posted.intention()?);
     let visitor = app.let_in(caller, &command).await?;
     let reply = app.pipeline.submit_for(visitor, command, actor, Some(key), Some(words)).await?;
-    app.make_room(caller, &reply).await;
     said(reply)
 }
 

@@ -114,16 +114,17 @@ impl TestApp {
         };
         let port: Arc<dyn Ledger> = ledger.clone();
         let hoarding = Arc::new(Hoarding::new(setup.hoarding, clock.clone(), None));
-        let pipeline = Arc::new(Pipeline::new(port.clone(), setup.pipeline).with_hoarding(hoarding));
+        let store = Arc::new(FileStore::in_memory());
+        let rooms =
+            Rooms::open(store, port.clone(), clock.clone(), [7; 32], waiting_room::Settings::default());
+        let rooms = rooms.await.unwrap();
+        let pipeline = Pipeline::new(port.clone(), setup.pipeline).with_hoarding(hoarding);
+        let pipeline = Arc::new(pipeline.with_rooms(rooms.clone()));
         let (bank, payments) = match setup.paid {
             Some(checkout) => Some(desk(&pipeline, &clock, checkout).await),
             None => None,
         }
         .unzip();
-        let store = Arc::new(FileStore::in_memory());
-        let rooms =
-            Rooms::open(store, port.clone(), clock.clone(), [7; 32], waiting_room::Settings::default());
-        let rooms = rooms.await.unwrap();
         let parts = Parts {
             rooms: rooms.clone(),
             limiter: Arc::new(RateLimiter::new(None, 10_000)),

@@ -19,7 +19,7 @@ async fn hear(app: &TestApp, body: impl Into<bytes::Bytes>, signature: &str) -> 
     app.client().send(Method::POST, "/v1/webhooks/stripe", &headers, body).await
 }
 
-async fn deliver(app: &TestApp, Delivery { body, signature, .. }: Delivery) {
+pub(crate) async fn deliver(app: &TestApp, Delivery { body, signature, .. }: Delivery) {
     hear(app, body, &signature).await.expect(200);
 }
 
@@ -29,7 +29,7 @@ async fn read(app: &TestApp, booking: &Value) -> Value {
 }
 
 /// What is heard is followed up after the answer.
-async fn until_state(app: &TestApp, booking: &Value, state: &str) -> Value {
+pub(crate) async fn until_state(app: &TestApp, booking: &Value, state: &str) -> Value {
     let found = async {
         loop {
             let now = read(app, booking).await;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     app::{Answer, Client, TestApp, fest, seat},
     map::Events,
+    payments::{deliver, until_state},
 };
 
 const ROOM: &str = "/v1/offers/hall/room";
@@ -74,6 +75,63 @@ async fn a_browser_queues_and_a_key_does_not() {
     turn(&app).await;
     assert_eq!(state(&bob).await, "ready");
     alice.post("/v1/holds", lines("A-3")).await.expect_problem(429, "queue_required");
+}
+
+/// A paid hall with a room for one, alice inside with a hold, and bob next.
+async fn one_inside_who_pays() -> (TestApp, Client, Client, String) {
+    let app = TestApp::with_paid_hall().await;
+    app.admin().put(ROOM, fifo(1)).await.expect(200);
+    let (alice, bob) = (app.client(), app.client());
+    join(&alice).await;
+    turn(&app).await;
+    alice.post(PASS, json!({})).await.expect(200);
+    let hold = alice.hold(lines("A-1")).await;
+    join(&bob).await;
+    turn(&app).await;
+    assert_eq!(state(&bob).await, "waiting");
+    (app, alice, bob, hold)
+}
+
+#[tokio::test]
+async fn who_has_paid_by_card_makes_room() {
+    let (app, alice, bob, hold) = one_inside_who_pays().await;
+    let card =
+        |method: &str| json!({"hold": hold, "payment": {"provider": "stripe", "payment_method": method}});
+    alice.post_keyed("/v1/bookings", "k1", card("pm_card_visa_chargeDeclined")).await.expect(402);
+    assert_eq!(state(&alice).await, "admitted", "a declined card is no purchase");
+    alice.post_keyed("/v1/bookings", "k2", card("pm_card_visa")).await.expect(201);
+    assert_eq!(state(&alice).await, "ended");
+    turn(&app).await;
+    assert_eq!(state(&bob).await, "ready");
+}
+
+#[tokio::test]
+async fn who_has_paid_on_the_page_makes_room() {
+    let (app, alice, bob, hold) = one_inside_who_pays().await;
+    let fields = [("key", "form1"), ("payment_method", "pm_card_visa")];
+    alice.submit(&format!("/holds/{hold}/book"), &fields).await.expect(303);
+    assert_eq!(state(&alice).await, "ended");
+    turn(&app).await;
+    assert_eq!(state(&bob).await, "ready");
+}
+
+#[tokio::test]
+async fn a_payment_that_the_bank_tells_of_makes_room() {
+    let (app, alice, bob, hold) = one_inside_who_pays().await;
+    let paying = json!({"hold": hold, "payment": {"provider": "stripe"}});
+    let booking = alice.post_keyed("/v1/bookings", "k", paying).await.expect(201).json();
+    assert_eq!((&booking["state"], state(&alice).await), (&json!("pending"), json!("admitted")));
+    assert!(app.bank().pay(booking["payment"]["intent"].as_str().unwrap(), "pm_card_visa"));
+    for delivery in app.bank().take_webhooks() {
+        deliver(&app, delivery).await;
+    }
+    until_state(&app, &booking, "confirmed").await;
+    // The room hears of it a moment after the books.
+    while state(&alice).await != "ended" {
+        tokio::task::yield_now().await;
+    }
+    turn(&app).await;
+    assert_eq!(state(&bob).await, "ready");
 }
 
 #[tokio::test]
