@@ -126,9 +126,11 @@ house.test("a seat's story says who had it and what the next one heard", async (
   await assertAccessible(page, "a seat's story");
 });
 
-house.test("the room is paused with one click", async (at) => {
-  await at.shop.api.put("/v1/offers/flash/room", { method: "fifo", max_active: 50 });
+house.test("the room is opened with one click, and paused with one", async (at) => {
   const page = await enter(at, "/admin/offers/flash");
+  await page.getByRole("button", { name: "Open a waiting room" }).click();
+  await page.getByRole("status").getByText("There is a waiting room now").waitFor();
+  assert.equal((await at.shop.api.get("/v1/offers/flash/room")).method, "fifo");
   await assertAccessible(page, "the controls of a room");
   await page.getByRole("button", { name: "Pause the room" }).click();
   await page.getByRole("status").getByText("The room is paused").waitFor();

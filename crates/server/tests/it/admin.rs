@@ -407,6 +407,48 @@ async fn the_room_is_set_paused_resumed_and_opened_with_a_click() {
 }
 
 #[tokio::test]
+async fn a_room_is_opened_with_one_click() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    shows(&client.get("/admin/offers/hall").await.expect(200), &["Open a waiting room"]);
+    let led = place(post(&client, "/admin/offers/hall/room", "do=open").await);
+    let page = client.get(led.split('#').next().unwrap()).await;
+    shows(&page, &["There is a waiting room now", "Pause the room"]);
+    assert!(!String::from_utf8_lossy(&page.body).contains("Open a waiting room"), "there is one");
+    let room = app.admin().get("/v1/offers/hall/room").await.json();
+    assert_eq!((&room["state"], &room["method"]), (&json!("open"), &json!("fifo")));
+    assert_eq!((&room["max_active"], &room["session_s"]), (&json!(500), &json!(600)));
+    // Once planned, the plan is kept over a time without.
+    let plan = json!({"method": "passthrough", "max_active": 7, "session_s": 90});
+    app.admin().put("/v1/offers/hall/room", plan).await.expect(200);
+    place(post(&client, "/admin/offers/hall/room", "do=open").await);
+    let room = app.admin().get("/v1/offers/hall/room").await.json();
+    assert_eq!((&room["state"], &room["max_active"]), (&json!("open"), &json!(7)));
+}
+
+#[tokio::test]
+async fn a_pause_can_be_seen_and_ended_when_nothing_is_left() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    place(post(&client, "/admin/offers/hall/room", "do=open").await);
+    place(post(&client, "/admin/offers/hall/room", "do=pause").await);
+    let units: Vec<_> = (1..=10).flat_map(|n| [format!("A-{n}"), format!("B-{n}")]).collect();
+    app.admin().post("/v1/offers/hall/block", json!({"units": units})).await.expect(200);
+    let hall = holdfast_domain::OfferId::new("hall").unwrap();
+    app.rooms.turn(&hall).await.unwrap();
+    let room = async || app.admin().get("/v1/offers/hall/room").await.json()["state"].clone();
+    assert_eq!(room().await, "sold_out");
+    let part = client.get("/admin/offers/hall/room").await.expect(200);
+    shows(&part, &["Nothing left", "Paused", "paused as well", "Resume"]);
+    place(post(&client, "/admin/offers/hall/room", "do=resume").await);
+    let part = client.get("/admin/offers/hall/room").await.expect(200);
+    assert!(!String::from_utf8_lossy(&part.body).contains("paused as well"));
+    app.admin().post("/v1/offers/hall/unblock", json!({"units": units})).await.expect(200);
+    app.rooms.turn(&hall).await.unwrap();
+    assert_eq!(room().await, "open", "nobody is kept out by a pause that nobody saw");
+}
+
+#[tokio::test]
 async fn what_people_typed_is_text_and_nothing_else() {
     let app = TestApp::embedded().await;
     let mut offer = hall();

@@ -89,6 +89,8 @@ pub enum Denied {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Board {
     pub state: RoomState,
+    /// What the organiser did to it, which a state may hide: a room with nothing left may be paused as well.
+    pub mode: Mode,
     pub plan: Plan,
     pub run: u32,
     pub issued: u32,
@@ -104,6 +106,7 @@ impl Board {
     fn of(room: &Room, now: Moment) -> Self {
         Self {
             state: room.state(now),
+            mode: room.mode,
             plan: room.plan.clone(),
             run: room.run,
             issued: room.issued,

@@ -207,6 +207,9 @@ fn done(query: &Form) -> Option<Notice> {
         "blocked" => Some(Notice::good(format!("{} off sale.{stay}", words::are(units)))),
         "unblocked" => Some(Notice::good(format!("{} back on sale.", words::are(units)))),
         "changed" => Some(Notice::good("Changed.")),
+        "begun" => {
+            Some(Notice::good("There is a waiting room now: people are let in in the order they come."))
+        }
         "paused" => Some(Notice::good("The room is paused: nobody new is let in.")),
         "resumed" => Some(Notice::good("The room goes on.")),
         "opened" => Some(Notice::good("The room is open to all: nobody needs to queue.")),

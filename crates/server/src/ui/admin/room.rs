@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{extract::State, response::Response};
 use holdfast_domain::{Moment, OfferId};
-use holdfast_engine::admission::waiting_room::{Board, Method, Mode, RoomState};
+use holdfast_engine::admission::waiting_room::{Board, Method, Mode, Plan, RoomState};
 use serde_json::{Value, json};
 
 use super::{
@@ -34,7 +34,10 @@ pub(super) struct RoomPart {
     inside: String,
     admitted: String,
     per_minute: String,
+    /// A pause that another state hides.
+    also_paused: bool,
     /// Which buttons make sense now.
+    can_open: bool,
     can_pause: bool,
     can_resume: bool,
     can_fail_open: bool,
@@ -79,7 +82,8 @@ impl RoomPart {
         let (tone, word, meaning) = told(state);
         let figure = |of: fn(&Board) -> u64| words::count(board.map_or(0, of));
         let runs = board.is_some_and(|board| matches!(board.plan.method, Method::Fifo | Method::Lottery));
-        let aside = matches!(state, RoomState::Paused | RoomState::FailOpen);
+        // What the organiser did, not what became of it: a pause must be seen and ended also when nothing is left.
+        let mode = board.map_or(Mode::Running, |board| board.mode);
         Self {
             id: id.to_string(),
             tone,
@@ -89,9 +93,11 @@ impl RoomPart {
             inside: figure(|board| board.inside as u64),
             admitted: figure(|board| board.admitted),
             per_minute: figure(|board| board.drain_per_minute.into()),
-            can_pause: runs && state != RoomState::Paused,
-            can_resume: runs && aside,
-            can_fail_open: runs && state != RoomState::FailOpen,
+            also_paused: mode == Mode::Paused && state != RoomState::Paused,
+            can_open: state == RoomState::Off,
+            can_pause: runs && mode != Mode::Paused,
+            can_resume: mode != Mode::Running,
+            can_fail_open: runs && mode != Mode::FailOpen,
         }
     }
 }
@@ -134,7 +140,7 @@ pub(crate) async fn read(
     super::super::page(&RoomPart::of(&id, board.as_ref()))
 }
 
-/// `POST /admin/offers/{offer}/room`: another plan, or one of the three buttons.
+/// `POST /admin/offers/{offer}/room`: another plan, or one of the buttons.
 pub(crate) async fn control(
     State(app): State<Shared>,
     InOffer(id): InOffer,
@@ -155,6 +161,10 @@ async fn change(app: &App, id: &OfferId, form: &Form) -> Result<&'static str, Pr
         return Err(Problem::unknown_offer(id.as_str()));
     }
     let (mode, done) = match form.one("do") {
+        Some("open") => {
+            open(app, id).await?;
+            return Ok("begun");
+        }
         Some("pause") => (Mode::Paused, "paused"),
         Some("resume") => (Mode::Running, "resumed"),
         Some("fail-open") => (Mode::FailOpen, "opened"),
@@ -165,6 +175,19 @@ async fn change(app: &App, id: &OfferId, form: &Form) -> Result<&'static str, Pr
     };
     app.rooms.set_mode(id, mode).await?;
     Ok(done)
+}
+
+/// A room with one click: first come, first served, with the plan there was before or else the usual one.
+async fn open(app: &App, id: &OfferId) -> Result<(), Problem> {
+    let fifo = serde_json::from_value::<PlanRoom>(json!({"method": "fifo"}));
+    let usual = fifo.map_err(|fault| Problem::invalid(fault.to_string()))?.plan(app.clock.now())?;
+    let plan = match app.rooms.board(id).await? {
+        Some(board) => Plan { method: Method::Fifo, opens_at_ms: None, ..board.plan },
+        None => usual,
+    };
+    app.rooms.plan(id, plan).await?;
+    app.rooms.set_mode(id, Mode::Running).await?;
+    Ok(())
 }
 
 /// The plan in the form, read by the rules of the API.
