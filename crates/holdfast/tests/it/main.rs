@@ -12,6 +12,7 @@ mod nodes;
 mod payments;
 mod postgres;
 mod race;
+mod room;
 mod serve;
 mod settings;
 mod support;

@@ -150,6 +150,13 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|fault| panic!("{fault}: {}", self.body))
     }
 
+    /// What a browser would keep, as it would send it.
+    pub(crate) fn cookies(&self) -> String {
+        let set = self.head.lines().filter_map(|line| line.split_once(": "));
+        let set = set.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        set.filter_map(|(_, cookie)| cookie.split(';').next()).collect::<Vec<_>>().join("; ")
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let named =
             |line: &'_ str| line.split_once(": ").is_some_and(|(found, _)| found.eq_ignore_ascii_case(name));
