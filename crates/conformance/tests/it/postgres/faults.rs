@@ -11,7 +11,7 @@ use std::{
 };
 
 use holdfast_conformance::{histories::Dice, live::Live, subject::render};
-use holdfast_domain::{BookingId, Command, HoldId};
+use holdfast_domain::{BookingId, Command, HoldId, OfferId};
 use holdfast_engine::{
     ledger::{BookingFilter, Ledger, LedgerError, Outcome, PageRequest, Reply, postgres::PostgresLedger},
     mint,
@@ -186,6 +186,39 @@ async fn a_lost_commit_reply_is_unknown_and_the_same_key_replays_it() {
         assert!(matches!(told, Ok(Reply::Replayed(_))), "{claiming:?}: {told:?}");
         assert_eq!(house.one(DATABASE, "SELECT count(*) FROM holdfast.holds"), "1", "{claiming:?}");
     }
+}
+
+/// The copy is thrown away while PostgreSQL is far away: everybody loses patience with the load, and none of them makes
+/// it begin again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_that_outlasts_all_patience_comes_to_its_end() {
+    let house = House::quick();
+    let proxy = FaultProxy::start(house.server.address()).await.expect("a proxy");
+    house.emptied(DATABASE);
+    let mut settings = settings(&house.server.url_through(proxy.address(), DATABASE), Claiming::Batched);
+    settings.connecting.connect_timeout = DEADLINE;
+    settings.limits.read_patience = Duration::from_millis(300);
+    settings.limits.attempts = 1;
+    let node = nodes(settings, 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    let rule = "ALTER TABLE holdfast.holds ADD CONSTRAINT no_mallory CHECK (holder <> 'mallory')";
+    house.server.ask(DATABASE, rule).expect("a rule that the model does not know");
+    proxy.set(Mode::Delay(Duration::from_millis(100)));
+    let told = ask(&*node, place("mallory", vec![seat("A-1")])).await;
+    assert!(matches!(told, Err(LedgerError::Overloaded)), "{told:?}");
+    let (began, accepted) = (now(), proxy.counts().accepted);
+    let hall = OfferId::new("hall").expect("an id");
+    let mut impatient = 0;
+    while node.offer(&hall).await.is_err() || !node.health().await.ready {
+        impatient += 1;
+        assert!(began.elapsed() < Duration::from_secs(20), "it loads and loads");
+    }
+    println!("{impatient} lost patience, loaded after {:?}", began.elapsed());
+    assert!(impatient > 0, "a load that is quick proves nothing");
+    assert!(proxy.counts().accepted <= accepted + 2, "connections are not closed for taking long");
+    proxy.set(Mode::Pass);
+    let reply = ask(&*node, place("bob", vec![seat("A-1")])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
 }
 
 /// Silence instead of an answer, for five seconds: everybody is told in time, and afterwards it sells again.

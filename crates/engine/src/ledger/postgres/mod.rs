@@ -25,6 +25,7 @@ pub mod inspect;
 pub mod keys;
 mod lanes;
 mod lists;
+mod loading;
 mod own_thread;
 mod payments;
 mod replica;
@@ -50,6 +51,7 @@ use self::{
     claims::{Claim, Queues},
     feed::Feed,
     lanes::{Lanes, Turn},
+    loading::{Copy, Loads},
     own_thread::OwnThread,
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
@@ -152,7 +154,8 @@ impl Default for Limits {
 /// What everything here shares.
 struct Books {
     sessions: Sessions,
-    copy: tokio::sync::RwLock<Option<Replica>>,
+    copy: Copy,
+    loads: Loads,
     feed: Feed,
     time: Time,
     render: Render,
@@ -205,7 +208,7 @@ impl Writable<'_> {
 impl Drop for Writable<'_> {
     fn drop(&mut self) {
         if self.ahead {
-            // The next who needs it loads it anew.
+            // The next who needs it has it loaded anew.
             *self.copy = None;
             metrics::counter!("holdfast_ledger_reloads_total").increment(1);
         }
@@ -213,34 +216,46 @@ impl Drop for Writable<'_> {
 }
 
 impl Books {
-    /// Brings the schema up to date and loads the copy.
+    /// Brings the schema up to date and loads the copy, however long that takes.
     async fn load(self: Arc<Self>) -> Result<(), Trouble> {
         schema::migrate(&self.sessions).await?;
-        self.writable().await.map(drop)
+        self.loads.ended().await
     }
 
-    /// The copy, loaded if it has to be.
+    /// The copy, to be changed. Whoever has it before gives it back in bounded time; only a load may lose our patience.
     async fn writable(&self) -> Result<Writable<'_>, Trouble> {
-        let mut copy = self.copy.write().await;
-        if copy.is_none() {
-            let mut session = self.sessions.following().await?;
-            *copy = Some(Replica::load(&mut session, &self.time).await?);
+        loop {
+            let copy = self.copy.write().await;
+            if copy.is_some() {
+                return Ok(Writable { copy, ahead: false });
+            }
+            drop(copy);
+            self.in_time(self.loads.ended()).await?;
         }
-        Ok(Writable { copy, ahead: false })
     }
 
     async fn loaded(&self) -> Result<RwLockReadGuard<'_, Replica>, Trouble> {
-        let patience = self.limits.read_patience;
-        let looked = async {
+        self.in_time(async {
             loop {
                 if let Ok(copy) = RwLockReadGuard::try_map(self.copy.read().await, Option::as_ref) {
                     return Ok(copy);
                 }
-                drop(self.writable().await?);
+                self.loads.ended().await?;
             }
-        };
+        })
+        .await
+    }
+
+    /// Nobody waits longer for the copy than this. A load that takes longer goes on without those who left.
+    async fn in_time<T>(&self, copy: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
         let slow = || Trouble::Down("the copy of the books cannot be had in time".into());
-        tokio::time::timeout(patience, looked).await.unwrap_or_else(|_| Err(slow()))
+        tokio::time::timeout(self.limits.read_patience, copy).await.unwrap_or_else(|_| Err(slow()))
+    }
+
+    /// Returns when there is a copy, whoever may be busy with it: before any lock is taken, for a load may be long.
+    async fn has_copy(&self) -> Result<(), Trouble> {
+        let missing = self.copy.try_read().is_ok_and(|copy| copy.is_none());
+        if missing { self.loaded().await.map(drop) } else { Ok(()) }
     }
 
     async fn follow(&self, unseen: &Unseen) -> Result<(), Trouble> {
@@ -284,7 +299,10 @@ impl Books {
         // The copy may be busy with the batch before; whoever need not ask it begins meanwhile.
         let named: Option<Vec<_>> = requests.iter().map(|request| batch::named(&request.command)).collect();
         match named {
-            Some(named) => offers.extend(named.into_iter().flatten()),
+            Some(named) => {
+                self.has_copy().await?;
+                offers.extend(named.into_iter().flatten());
+            }
             None => {
                 let copy = self.loaded().await?;
                 let now = copy.about_now(&self.time);
@@ -325,9 +343,12 @@ impl PostgresLedger {
         let Settings { connecting, claiming, time, render, limits } = settings;
         let (feed, questions) = Feed::new(limits.queue);
         let (lanes, waiting) = Lanes::new(limits.queue);
+        let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
+        let (sessions, copy) = (Sessions::new(&connecting)?, Copy::default());
         let books = Arc::new(Books {
-            sessions: Sessions::new(&connecting)?,
-            copy: tokio::sync::RwLock::default(),
+            loads: Loads::new(Arc::clone(&copy), sessions.clone(), time.clone(), thread.handle()),
+            sessions,
+            copy,
             feed,
             time,
             render,
@@ -336,7 +357,6 @@ impl PostgresLedger {
             chains: Chains::default(),
             down: RwLock::default(),
         });
-        let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
         let loaded = thread.spawn(Arc::clone(&books).load()).await;
         loaded.unwrap_or_else(|why| Err(Trouble::Down(why.to_string().into())))?;
         let limits = &books.limits;

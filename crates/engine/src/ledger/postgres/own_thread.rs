@@ -5,7 +5,10 @@
 
 use std::io;
 
-use tokio::{runtime::Runtime, task::JoinHandle};
+use tokio::{
+    runtime::{Handle, Runtime},
+    task::JoinHandle,
+};
 
 /// Ends with all that runs on it when dropped.
 #[derive(Debug)]
@@ -21,7 +24,16 @@ impl OwnThread {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        self.0.as_ref().expect("there until it is dropped").spawn(work)
+        self.runtime().spawn(work)
+    }
+
+    /// For whoever begins work there later. It keeps nothing alive: once the thread has ended, nothing begins.
+    pub(super) fn handle(&self) -> Handle {
+        self.runtime().handle().clone()
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("there until it is dropped")
     }
 }
 

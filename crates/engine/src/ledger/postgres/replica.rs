@@ -240,13 +240,11 @@ pub(super) async fn read_parts(
 ) -> Result<Parts, Trouble> {
     let ended = ended.ms();
     let since: super::session::Args<'_> = &[&ended];
-    let (offers, blocked, holds, bookings) = futures::future::try_join4(
-        session.rows_patiently(&OFFERS, &[]),
-        session.rows_patiently(&BLOCKED, &[]),
-        session.rows_patiently(&HOLDS, since),
-        session.rows_patiently(&BOOKINGS, &[]),
-    )
-    .await?;
+    // One after another: who stands behind a long answer hears nothing, and would take that for silence.
+    let offers = session.rows_patiently(&OFFERS, &[]).await?;
+    let blocked = session.rows_patiently(&BLOCKED, &[]).await?;
+    let holds = session.rows_patiently(&HOLDS, since).await?;
+    let bookings = session.rows_patiently(&BOOKINGS, &[]).await?;
     Ok(Parts {
         version: Version(0),
         offers: offer_parts(&offers, &blocked, interner)?,

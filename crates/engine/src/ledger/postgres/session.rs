@@ -11,6 +11,7 @@
 use std::{sync::Arc, time::Duration};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use futures::TryStreamExt as _;
 use tokio::time::timeout;
 use tokio_postgres::{
     Config, NoTls, Row,
@@ -22,6 +23,10 @@ use crate::ledger::LedgerError;
 
 /// For the copy: one to follow the journal, one to load it anew.
 const FOLLOWING: usize = 2;
+
+/// From a connection that says nothing for so long, nothing will come. It may have to read a large table before it says
+/// the first word.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// A statement and the types of its arguments: said here, so that nothing has to be asked of the server first.
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +150,9 @@ impl Sessions {
         let mut config: Config =
             connecting.url.parse().map_err(|fault| Trouble::Down(format!("the address: {fault}").into()))?;
         config.connect_timeout(connecting.connect_timeout).application_name("holdfast");
+        // Whoever waits for a long answer sends nothing: without this nobody would notice that the other side has gone.
+        config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(5));
+        config.keepalives_retries(3);
         let (statement, lock) =
             (connecting.statement_timeout.as_millis(), connecting.lock_timeout.as_millis());
         Ok(Self {
@@ -237,9 +245,15 @@ impl Session {
         .await
     }
 
-    /// For what may take long by its nature.
+    /// For what may take long by its nature: as long as rows arrive, and a good while for the first.
     pub(super) async fn rows_patiently(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
-        Ok(self.client().query_typed(sql.text, &typed(sql, args)).await?)
+        let asked = self.client().query_typed_raw(sql.text, typed(sql, args));
+        let mut arriving = std::pin::pin!(unless_silent(asked).await?);
+        let mut rows = Vec::new();
+        while let Some(row) = unless_silent(arriving.try_next()).await? {
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     /// How many rows the statement changed.
@@ -337,6 +351,16 @@ impl Drop for Session {
         {
             drop(Object::take(object));
         }
+    }
+}
+
+/// The next of what may take long.
+async fn unless_silent<T>(
+    next: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Trouble> {
+    match timeout(SILENCE, next).await {
+        Ok(next) => Ok(next?),
+        Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
     }
 }
 
