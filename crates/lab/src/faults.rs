@@ -233,7 +233,7 @@ async fn inflict(
             proxy.set(Mode::Pass);
         }
         Fault::ReplyLost => {
-            proxy.set(Mode::LoseReplies { to: b"COMMIT".to_vec(), then: Loss::Cut, times: 5 });
+            proxy.set(Mode::LoseReplies { to: b"COMMIT\0".to_vec(), then: Loss::Cut, times: 5 });
             sleep(fault.lasts()).await;
             proxy.set(Mode::Pass);
         }

@@ -177,7 +177,8 @@ async fn a_lost_commit_reply_is_unknown_and_the_same_key_replays_it() {
         let node = nodes(settings, 1).await.remove(0);
         sell(&*node, hall(600)).await;
         let lost = proxy.counts().lost;
-        proxy.set(Mode::lose_reply_to("COMMIT"));
+        // With the end of the statement: every BEGIN says READ COMMITTED.
+        proxy.set(Mode::lose_reply_to("COMMIT\0"));
         let told = ask_as(&*node, "once", place("alice", vec![seat("A-1")])).await;
         assert!(matches!(told, Err(LedgerError::OutcomeUnknown(_))), "{claiming:?}: {told:?}");
         assert_eq!(proxy.counts().lost, lost + 1);
@@ -333,6 +334,40 @@ async fn with_no_connection_left_a_confirm_still_gets_through() {
     owner.batch_execute("ROLLBACK").await.expect("the hall is free");
     let reply = ask(&*node, place("bob", vec![seat("A-1")])).await.expect("an answer");
     assert!(held(&reply).is_some(), "nobody who was sent away left anything behind: {reply:?}");
+}
+
+/// Locks are waited for, and then one looks: a transaction that still saw what was there before the wait would look in
+/// vain. So it must not matter what the role's default is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_wants_one_view_a_transaction_is_not_heard() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    drop(nodes(settings(&url, Claiming::Batched), 1).await);
+    for rule in [
+        "ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'repeatable read'",
+        "CREATE FUNCTION holdfast.looks_again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF current_setting('transaction_isolation') <> 'read committed' THEN
+                 RAISE EXCEPTION '% sees the past', current_setting('transaction_isolation');
+             END IF;
+             RETURN NEW;
+         END $$",
+        "CREATE TRIGGER looks_again BEFORE INSERT ON holdfast.holds
+         FOR EACH ROW EXECUTE FUNCTION holdfast.looks_again()",
+    ] {
+        house.server.ask(DATABASE, rule).expect("a rule");
+    }
+    assert_eq!(house.one(DATABASE, "SHOW default_transaction_isolation"), "repeatable read");
+    for claiming in EVERY_WAY {
+        let nodes = nodes(settings(&house.emptied(DATABASE), claiming), 2).await;
+        sell(&*nodes[0], hall(600)).await;
+        let asks = (0..16).map(|at| {
+            let node = &nodes[at % 2];
+            async move { ask(&**node, place(&format!("buyer-{at}"), vec![seat("A-1")])).await }
+        });
+        let told = futures::future::join_all(asks).await;
+        let won = told.iter().filter(|told| told.as_ref().is_ok_and(|reply| held(reply).is_some()));
+        assert_eq!(won.count(), 1, "{claiming:?}: {told:?}");
+    }
 }
 
 /// In transaction mode a client finds itself on another connection after every transaction.

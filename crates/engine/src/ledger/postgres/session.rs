@@ -163,10 +163,12 @@ impl Sessions {
             settling: pool(&config, connecting.connections, connecting)?,
             // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
             // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
-            // every time, which for some statements took longer than the rows.
+            // every time, which for some statements took longer than the rows. And each statement must see what was
+            // settled when it began, whatever the role's default is: what is looked at after a lock was waited for would
+            // otherwise be older than the lock.
             begin: format!(
-                "BEGIN; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
-                 SET LOCAL plan_cache_mode = force_generic_plan"
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
+                 SET LOCAL lock_timeout = {lock}; SET LOCAL plan_cache_mode = force_generic_plan"
             )
             .into(),
             statement_timeout: connecting.statement_timeout,
