@@ -13,6 +13,7 @@ use std::{
 use holdfast_conformance::{histories::Dice, live::Live, subject::render};
 use holdfast_domain::{BookingId, Command, HoldId, OfferId};
 use holdfast_engine::{
+    gate::GateBooks as _,
     ledger::{BookingFilter, Ledger, LedgerError, Outcome, PageRequest, Reply, postgres::PostgresLedger},
     mint,
     strategy::Claiming,
@@ -23,7 +24,7 @@ use tokio::sync::Notify;
 
 use super::{
     EVERY_WAY,
-    goods::{DEADLINE, ask, ask_as, confirm, fest, hall, held, now, place, request, seat, sell, ticket},
+    goods::{DEADLINE, ask, ask_as, confirm, fest, hall, held, key, now, place, request, seat, sell, ticket},
     house::{House, nodes, settings, settings_with},
 };
 use crate::{
@@ -324,6 +325,9 @@ async fn with_no_connection_left_a_confirm_still_gets_through() {
     let began = now();
     let reply = ask(&*node, confirm(hold)).await.expect("an answer");
     assert!(matches!(reply, Reply::Done(Outcome::Confirmed(_))), "{reply:?}");
+    // A gate that could not ask would step aside, and send the crowd here.
+    node.epoch().await.expect("an epoch");
+    assert!(!node.answered(&key("never used")).await.expect("an answer"));
     println!("a confirm past a full pool: {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     for told in waiting {

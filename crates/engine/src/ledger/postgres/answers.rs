@@ -111,6 +111,10 @@ impl Given {
         })
     }
 
+    pub(super) fn has(&self, digest: &Digested) -> bool {
+        self.0.contains_key(digest)
+    }
+
     pub(super) fn add(&mut self, kept: Kept) {
         self.0.insert(kept.key, kept);
     }

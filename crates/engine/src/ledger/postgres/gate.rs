@@ -1,4 +1,5 @@
-//! What a gate may ask of these books.
+//! What a gate may ask of these books. It never stands in line with the claims: a gate that hears nothing steps aside, and
+//! then the crowd it was to keep away stands there too.
 
 use async_trait::async_trait;
 use holdfast_domain::OfferId;
@@ -6,7 +7,7 @@ use tokio_postgres::types::Type;
 
 use super::{
     PostgresLedger,
-    answers::{Given, digest},
+    answers::digest,
     session::{Sql, Trouble},
 };
 use crate::{
@@ -22,13 +23,13 @@ const NEXT: Sql =
 #[async_trait]
 impl GateBooks for PostgresLedger {
     async fn epoch(&self) -> Result<Epoch, LedgerError> {
-        let rows = self.books.sessions.ordinary().await?.rows(&EPOCH, &[]).await?;
+        let rows = self.books.sessions.following().await?.rows(&EPOCH, &[]).await?;
         let row = rows.first().ok_or_else(|| Trouble::Down("the gate's epoch is missing".into()))?;
         Ok(Epoch(row.get::<_, i64>(0) as u64))
     }
 
     async fn next_epoch(&self, Epoch(seen): Epoch) -> Result<Epoch, LedgerError> {
-        self.books.sessions.ordinary().await?.change(&NEXT, &[&(seen as i64)]).await?;
+        self.books.sessions.following().await?.change(&NEXT, &[&(seen as i64)]).await?;
         self.epoch().await
     }
 
@@ -38,8 +39,6 @@ impl GateBooks for PostgresLedger {
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<bool, LedgerError> {
-        let session = self.books.sessions.ordinary().await?;
-        let digest = digest(key);
-        Ok(Given::find(&session, &[digest]).await?.reply(&digest, key).is_some())
+        Ok(self.known.is(digest(key)).await?)
     }
 }

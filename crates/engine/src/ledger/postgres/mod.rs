@@ -23,6 +23,7 @@ mod gate;
 mod holds;
 pub mod inspect;
 pub mod keys;
+mod known;
 mod lanes;
 mod lists;
 mod loading;
@@ -50,6 +51,7 @@ use self::{
     chains::Chains,
     claims::{Claim, Queues},
     feed::Feed,
+    known::Known,
     lanes::{Lanes, Turn},
     loading::{Copy, Loads},
     own_thread::OwnThread,
@@ -330,6 +332,7 @@ impl Books {
 pub struct PostgresLedger {
     books: Arc<Books>,
     lanes: Lanes,
+    known: Known,
     /// How units are come by one by one; `None` where batches do it.
     claim: Option<Arc<dyn Claim>>,
     queues: Option<Queues>,
@@ -343,6 +346,7 @@ impl PostgresLedger {
         let Settings { connecting, claiming, time, render, limits } = settings;
         let (feed, questions) = Feed::new(limits.queue);
         let (lanes, waiting) = Lanes::new(limits.queue);
+        let (known, keys) = Known::new(limits.queue);
         let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
         let (sessions, copy) = (Sessions::new(&connecting)?, Copy::default());
         let books = Arc::new(Books {
@@ -366,10 +370,11 @@ impl PostgresLedger {
         for _ in 0..limits.batches {
             thread.spawn(lanes::work(Arc::clone(&books), Arc::clone(&waiting), Arc::clone(&turns)));
         }
+        thread.spawn(known::run(Arc::clone(&books), keys));
         thread.spawn(upkeep::run(Arc::clone(&books)));
         let queues = (claiming == Claiming::Queue)
             .then(|| Queues::new(books.limits.workers_per_offer, books.limits.queue_per_offer));
-        Ok(Self { books, lanes, claim: claims::by(claiming), queues, _thread: thread })
+        Ok(Self { books, lanes, known, claim: claims::by(claiming), queues, _thread: thread })
     }
 
     async fn work(&self, request: Request) -> Result<Reply, LedgerError> {

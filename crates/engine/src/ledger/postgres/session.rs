@@ -1,9 +1,10 @@
 //! Talking to PostgreSQL: pooled connections, bounded waiting, and faults sorted by what they leave unknown.
 //!
 //! Four pools. A small one is kept for those who already have something at stake (confirm, extend, release,
-//! cancel), so that a rush of holds cannot keep them waiting for a connection. A smaller one is for the copy alone:
-//! whoever has a connection may be waiting for the copy, so the copy must never wait for one of theirs. And the batches
-//! have their own, for a connection lives on the thread where it was made.
+//! cancel), so that a rush of holds cannot keep them waiting for a connection. A smaller one is for the copy and
+//! for gates: whoever has a connection may be waiting for the copy, so the copy must never wait for one of theirs, and a
+//! gate that waits with the crowd cannot keep it away. And the batches have their own, for a connection lives on the
+//! thread where it was made.
 //!
 //! A session that is dropped inside a transaction is closed, never handed back: whatever was cancelled on it can
 //! surprise nobody.
@@ -21,8 +22,8 @@ use tokio_postgres::{
 
 use crate::ledger::LedgerError;
 
-/// For the copy: one to follow the journal, one to load it anew.
-const FOLLOWING: usize = 2;
+/// For the copy: one to follow the journal, one to load it anew. And one for what gates ask.
+const FOLLOWING: usize = 3;
 
 /// From a connection that says nothing for so long, nothing will come. It may have to read a large table before it says
 /// the first word.
@@ -184,7 +185,7 @@ impl Sessions {
         self.take(&self.urgent).await
     }
 
-    /// Only for bringing the copy level.
+    /// Only for bringing the copy level, and for the short questions of gates.
     pub(super) async fn following(&self) -> Result<Session, Trouble> {
         self.take(&self.following).await
     }
