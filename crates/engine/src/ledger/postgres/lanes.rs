@@ -18,6 +18,7 @@ use super::{
     claims::pause,
     replica::Replica,
     session::Trouble,
+    start::Start,
 };
 use crate::ledger::{
     LedgerError, Reply, Request, closes_key_of,
@@ -28,6 +29,7 @@ use crate::ledger::{
 #[derive(Debug)]
 pub(super) struct Job {
     request: Request,
+    start: Start,
     to: oneshot::Sender<Result<Reply, LedgerError>>,
 }
 
@@ -51,10 +53,10 @@ impl Lanes {
         (Self { urgent, ordinary }, Waiting { urgent: urgent_jobs, ordinary: ordinary_jobs })
     }
 
-    pub(super) async fn submit(&self, request: Request) -> Result<Reply, LedgerError> {
+    pub(super) async fn submit(&self, request: Request, start: Start) -> Result<Reply, LedgerError> {
         let (to, answer) = oneshot::channel();
         let lane = if is_urgent(&request.command) { &self.urgent } else { &self.ordinary };
-        lane.try_send(Job { request, to }).map_err(|full| match full {
+        lane.try_send(Job { request, start, to }).map_err(|full| match full {
             mpsc::error::TrySendError::Full(_) => LedgerError::Overloaded,
             mpsc::error::TrySendError::Closed(_) => {
                 LedgerError::Unavailable("the ledger is shutting down".into())
@@ -114,6 +116,8 @@ async fn serve(books: &Books, jobs: Vec<Job>, mut turn: Turn) {
     // Whoever asked and left before work began wants nothing done.
     let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.to.is_closed()).collect();
     jobs = second_look(books, jobs).await;
+    // From here on they are carried out, but for those who were told meanwhile that nothing happened.
+    jobs.retain(|job| job.start.begin());
     let (mut attempts, mut also) = (0, BTreeSet::new());
     while !jobs.is_empty() {
         attempts += 1;

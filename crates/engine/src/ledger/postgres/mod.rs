@@ -35,6 +35,7 @@ mod rows;
 mod schema;
 pub mod secrets;
 mod session;
+mod start;
 mod upkeep;
 mod verify;
 mod write;
@@ -57,6 +58,7 @@ use self::{
     own_thread::OwnThread,
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
+    start::Start,
 };
 pub use self::{replica::Time, session::Connecting, verify::verify};
 use super::{
@@ -377,18 +379,18 @@ impl PostgresLedger {
         Ok(Self { books, lanes, known, claim: claims::by(claiming), queues, _thread: thread })
     }
 
-    async fn work(&self, request: Request) -> Result<Reply, LedgerError> {
+    async fn work(&self, request: Request, start: &Start) -> Result<Reply, LedgerError> {
         match &self.claim {
             Some(claim) if claims::is_by_unit(&request.command) => {
                 // A walk of several statements is a large thing to carry: whoever only queues for a batch would
                 // have to move it about as well.
-                let work = Box::pin(claims::execute(&self.books, &**claim, &request));
+                let work = Box::pin(claims::execute(&self.books, &**claim, &request, start));
                 match &self.queues {
                     Some(queues) => queues.serve(&request, work).await,
                     None => work.await,
                 }
             }
-            _ => self.lanes.submit(request).await,
+            _ => self.lanes.submit(request, start.clone()).await,
         }
     }
 
@@ -418,12 +420,15 @@ pub async fn migrate(connecting: &Connecting) -> Result<Vec<String>, LedgerError
 
 #[async_trait]
 impl Ledger for PostgresLedger {
-    /// Nobody is kept beyond the deadline. What is under way by then may still commit or be given up with its
-    /// connection, so all that can be said of it is that nobody knows.
+    /// Nobody is kept beyond the deadline. What has not begun by then never will; of what is under way all that can be
+    /// said is that nobody knows.
     async fn execute(&self, request: Request) -> Result<Reply, LedgerError> {
-        let deadline = request.deadline.into();
-        let late = || LedgerError::OutcomeUnknown("PostgreSQL did not answer in time".into());
-        tokio::time::timeout_at(deadline, self.work(request)).await.unwrap_or_else(|_| Err(late()))
+        let (deadline, start) = (request.deadline.into(), Start::default());
+        match tokio::time::timeout_at(deadline, self.work(request, &start)).await {
+            Ok(told) => told,
+            Err(_) if start.give_up() => Err(LedgerError::Overloaded),
+            Err(_) => Err(LedgerError::OutcomeUnknown("PostgreSQL did not answer in time".into())),
+        }
     }
 
     async fn offer(&self, id: &OfferId) -> Result<Option<OfferView>, LedgerError> {

@@ -38,6 +38,7 @@ use super::{
     replica::Replica,
     rows,
     session::{Session, Sql, Trouble},
+    start::Start,
     write::{self, Done},
 };
 use crate::{
@@ -119,6 +120,7 @@ pub(super) async fn execute(
     books: &Books,
     claim: &dyn Claim,
     request: &Request,
+    start: &Start,
 ) -> Result<Reply, LedgerError> {
     // Only a new hold competes for units; whatever concerns an existing one has its rows to itself.
     let claim = match request.command {
@@ -129,7 +131,7 @@ pub(super) async fn execute(
         if request.deadline <= instant_now() {
             return Err(LedgerError::Overloaded);
         }
-        match attempt_once(books, claim, request).await {
+        match attempt_once(books, claim, request, start).await {
             Ok(Some(reply)) => return Ok(reply),
             Ok(None) => {}
             Err(Trouble::Lost(why)) => {
@@ -197,7 +199,12 @@ fn limited(state: &State, command: &Command, offers: &BTreeSet<OfferId>) -> BTre
 }
 
 /// One attempt; `None` when the plan did not cover what the last look decided.
-async fn attempt_once(books: &Books, claim: &dyn Claim, request: &Request) -> Result<Option<Reply>, Trouble> {
+async fn attempt_once(
+    books: &Books,
+    claim: &dyn Claim,
+    request: &Request,
+    start: &Start,
+) -> Result<Option<Reply>, Trouble> {
     let plan = {
         let copy = books.loaded().await?;
         Plan::of(&copy.state, request, copy.about_now(&books.time))
@@ -221,7 +228,7 @@ async fn attempt_once(books: &Books, claim: &dyn Claim, request: &Request) -> Re
             return Ok(None);
         }
     };
-    commit(books, session, claim, request, &seen, decided).await.map(Some)
+    commit(books, session, claim, (request, start), &seen, decided).await.map(Some)
 }
 
 /// A no from a copy that is known to be level, or the words that the key was given before.
@@ -323,7 +330,7 @@ async fn commit(
     books: &Books,
     mut session: Session,
     claim: &dyn Claim,
-    request: &Request,
+    (request, start): (&Request, &Start),
     seen: &Seen,
     decided: Decided,
 ) -> Result<Reply, Trouble> {
@@ -338,6 +345,10 @@ async fn commit(
     };
     let kept: Vec<Kept> = request.key.iter().map(keep).collect();
     let chain = write::rows(&session, &effects, &kept, books.chains.take(), now, done).await?;
+    // Up to here, whoever leaves takes the connection along and with it all that was written.
+    if !start.begin() {
+        return Err(Trouble::lost("nobody waits for it any more"));
+    }
     write::commit(&mut session).await?;
     drop(session);
     if let Err(trouble) = books.applied(&effects, chain).await {
