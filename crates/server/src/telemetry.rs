@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode};
-use metrics::{Counter, Histogram, counter, describe_counter, describe_histogram, histogram};
+use metrics::{Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 use crate::layers::Endpoint;
@@ -15,6 +15,45 @@ const REQUESTS: &str = "http_requests_total";
 const DURATION: &str = "http_request_duration_seconds";
 const BUCKETS: &[f64] =
     &[0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+/// What the engine counts, in the words of whoever reads `/metrics`.
+const COUNTERS: &[(&str, &str)] = &[
+    ("holdfast_gate_asked_total", "What the gate said to requests for a hold, by verdict."),
+    (
+        "holdfast_gate_aside_total",
+        "Requests that the gate could not judge and sent on to the ledger, by reason.",
+    ),
+    (
+        "holdfast_gate_checked_refusals_total",
+        "Refusals of the gate that were put to the ledger all the same.",
+    ),
+    (
+        "holdfast_gate_false_refusals_total",
+        "Checked refusals that the ledger would have granted; should stay at 0.",
+    ),
+    (
+        "holdfast_gate_lost_reports_total",
+        "Reports that had to reach Redis and did not; each ends the gate's epoch.",
+    ),
+    ("holdfast_gate_locks_lost_total", "Locks in Redis that ran out before the work they were for was done."),
+    ("holdfast_gate_rebuilds_total", "Rebuilds of an offer's slate from the books, by outcome."),
+    ("holdfast_ledger_reloads_total", "How often the books in memory were thrown away and read anew."),
+    ("holdfast_ledger_retries_total", "Transactions that lost a race and were decided again."),
+    ("holdfast_refusals_total", "Refusals by the ledger, by code."),
+];
+const HISTOGRAMS: &[(&str, &str)] = &[
+    ("holdfast_gate_lock_wait_seconds", "Seconds until a lock in Redis was had."),
+    ("holdfast_gate_rebuild_seconds", "Seconds that a rebuild of an offer's slate took."),
+    ("holdfast_gate_trip_size", "Requests that shared one trip to Redis."),
+    ("holdfast_ledger_batch_entries", "Journal entries written in one commit."),
+    ("holdfast_ledger_batch_seconds", "Seconds from the beginning of a batch to its commit."),
+    ("holdfast_ledger_load_seconds", "Seconds that reading the books from PostgreSQL took."),
+    ("holdfast_ledger_lock_wait_seconds", "Seconds until PostgreSQL's locks were had and looked behind."),
+];
+const GAUGES: &[(&str, &str)] = &[
+    ("holdfast_ledger_queue", "Requests that wait for the ledger, by lane."),
+    ("holdfast_ledger_tables_lag", "Journal entries that the tables for people have yet to follow."),
+];
 
 /// How often samples gathered between scrapes are folded into their buckets.
 pub(crate) const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -36,6 +75,9 @@ fn build() -> PrometheusHandle {
     }
     describe_counter!(REQUESTS, "Requests answered, by route, method and status.");
     describe_histogram!(DURATION, "Seconds from a request's first byte to its answer's head.");
+    COUNTERS.iter().for_each(|(name, words)| describe_counter!(*name, *words));
+    HISTOGRAMS.iter().for_each(|(name, words)| describe_histogram!(*name, *words));
+    GAUGES.iter().for_each(|(name, words)| describe_gauge!(*name, *words));
     handle
 }
 

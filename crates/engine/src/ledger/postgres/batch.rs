@@ -25,7 +25,8 @@ use super::{
     write::{self, Done},
 };
 use crate::ledger::{
-    Outcome, Render, Reply, Request, changes::Touched, closes_key_of, opens_key, views::outcome,
+    Outcome, Render, Reply, Request, changes::Touched, closes_key_of, embedded::instant_now, opens_key,
+    views::outcome,
 };
 
 const LOOK: Sql = Sql {
@@ -127,10 +128,12 @@ pub(super) async fn settle(
     turn: &mut Turn,
 ) -> Result<Vec<Settled>, Trouble> {
     let mut session = books.sessions.settling().await?;
+    let began = instant_now();
     let keys: Vec<Option<Digested>> =
         requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
     let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
     let (versions, clock, given) = lock(&mut session, &mut offers, patience, &wanted).await?;
+    metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
     let mut copy = books.writable().await?;
     if versions.iter().any(|(offer, version)| copy.version_of(offer) != *version) {
         let unseen = Replica::unseen(&session, copy.horizon(), &books.chains).await?;
@@ -163,6 +166,7 @@ pub(super) async fn settle(
     let chain = write::rows(&session, &effects, &kept, books.chains.take(), now, Done::default()).await?;
     drop(turn.take());
     write::commit(&mut session).await?;
+    metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
     books.chains.put_back(chain);
     books.chains.applied(chain, effects.entries.len());
     copy.is_true();

@@ -5,10 +5,11 @@
 //! worker takes its batch no sooner than it could do something with it: the batch before must have sent its COMMIT,
 //! for until then both would want the copy, and whoever asks meanwhile can still come along.
 
-use std::{collections::BTreeSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use holdfast_domain::{OfferId, decide};
+use metrics::Gauge;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, RwLockReadGuard, Semaphore, mpsc, oneshot};
 
 use super::{
@@ -35,33 +36,74 @@ pub(super) struct Job {
 
 #[derive(Debug, Clone)]
 pub(super) struct Lanes {
-    urgent: mpsc::Sender<Job>,
-    ordinary: mpsc::Sender<Job>,
+    urgent: Lane<mpsc::Sender<Job>>,
+    ordinary: Lane<mpsc::Sender<Job>>,
 }
 
 /// Where the jobs arrive; one worker at a time takes a batch.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    urgent: mpsc::Receiver<Job>,
-    ordinary: mpsc::Receiver<Job>,
+    urgent: Lane<mpsc::Receiver<Job>>,
+    ordinary: Lane<mpsc::Receiver<Job>>,
+}
+
+/// One end of a lane, and how many stand in it.
+#[derive(Clone)]
+struct Lane<End> {
+    end: End,
+    waiting: Gauge,
+}
+
+impl<End> fmt::Debug for Lane<End> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane").finish_non_exhaustive()
+    }
+}
+
+fn lane(name: &'static str, bound: usize) -> (Lane<mpsc::Sender<Job>>, Lane<mpsc::Receiver<Job>>) {
+    let (jobs, arriving) = mpsc::channel(bound);
+    let waiting = metrics::gauge!("holdfast_ledger_queue", "lane" => name);
+    (Lane { end: jobs, waiting: waiting.clone() }, Lane { end: arriving, waiting })
+}
+
+impl Lane<mpsc::Sender<Job>> {
+    fn send(&self, job: Job) -> Result<(), LedgerError> {
+        self.end.try_send(job).map_err(|full| match full {
+            mpsc::error::TrySendError::Full(_) => LedgerError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => {
+                LedgerError::Unavailable("the ledger is shutting down".into())
+            }
+        })?;
+        self.waiting.increment(1.0);
+        Ok(())
+    }
+}
+
+impl Lane<mpsc::Receiver<Job>> {
+    async fn next(&mut self) -> Option<Job> {
+        let job = self.end.recv().await?;
+        self.waiting.decrement(1.0);
+        Some(job)
+    }
+
+    fn next_now(&mut self) -> Option<Job> {
+        let job = self.end.try_recv().ok()?;
+        self.waiting.decrement(1.0);
+        Some(job)
+    }
 }
 
 impl Lanes {
     pub(super) fn new(bound: usize) -> (Self, Waiting) {
-        let (urgent, urgent_jobs) = mpsc::channel(bound);
-        let (ordinary, ordinary_jobs) = mpsc::channel(bound);
+        let (urgent, urgent_jobs) = lane("urgent", bound);
+        let (ordinary, ordinary_jobs) = lane("ordinary", bound);
         (Self { urgent, ordinary }, Waiting { urgent: urgent_jobs, ordinary: ordinary_jobs })
     }
 
     pub(super) async fn submit(&self, request: Request, start: Start) -> Result<Reply, LedgerError> {
         let (to, answer) = oneshot::channel();
         let lane = if is_urgent(&request.command) { &self.urgent } else { &self.ordinary };
-        lane.try_send(Job { request, start, to }).map_err(|full| match full {
-            mpsc::error::TrySendError::Full(_) => LedgerError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => {
-                LedgerError::Unavailable("the ledger is shutting down".into())
-            }
-        })?;
+        lane.send(Job { request, start, to })?;
         let lost = || LedgerError::OutcomeUnknown("the ledger stopped while this was under way".into());
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
@@ -79,16 +121,16 @@ impl Waiting {
     async fn next(&mut self, max: usize, turns: &Arc<Semaphore>) -> Option<(Vec<Job>, Turn)> {
         let first = tokio::select! {
             biased;
-            Some(job) = self.urgent.recv() => job,
-            Some(job) = self.ordinary.recv() => job,
+            Some(job) = self.urgent.next() => job,
+            Some(job) = self.ordinary.next() => job,
             else => return None,
         };
         let turn = tokio::time::timeout(TURN_PATIENCE, Arc::clone(turns).acquire_owned()).await;
         let mut jobs = vec![first];
         while jobs.len() < max {
-            match self.urgent.try_recv().or_else(|_| self.ordinary.try_recv()) {
-                Ok(job) => jobs.push(job),
-                Err(_) => break,
+            match self.urgent.next_now().or_else(|| self.ordinary.next_now()) {
+                Some(job) => jobs.push(job),
+                None => break,
             }
         }
         Some((jobs, turn.ok().and_then(Result::ok)))
