@@ -34,7 +34,7 @@ const EARLIEST: Moment = Moment::from_s(1_767_225_600);
 pub(super) fn all(settings: &Settings, strangers: &[String]) -> Vec<Finding> {
     let mut findings = match &settings.books {
         Books::Folder(folder) => in_folder(folder),
-        Books::Postgres(connecting) => ledger::all(connecting),
+        Books::Postgres(connecting) => ledger::all(connecting, settings.postgres.batches),
     };
     findings.extend(settings.gate.iter().flat_map(gate::all));
     findings.push(payments(settings));

@@ -14,7 +14,8 @@ const OLDEST: i32 = 140_000;
 const SLOW_ROUND_TRIP: Duration = Duration::from_millis(5);
 const SLOW_COMMIT: Duration = Duration::from_millis(20);
 
-pub(super) fn all(connecting: &Connecting) -> Vec<Finding> {
+/// `batches` of a node may be under way at once.
+pub(super) fn all(connecting: &Connecting, batches: usize) -> Vec<Finding> {
     const CHECK: &str = "PostgreSQL";
     let place = without_password(&connecting.url);
     let seen = match node::short_runtime() {
@@ -24,7 +25,7 @@ pub(super) fn all(connecting: &Connecting) -> Vec<Finding> {
     match seen {
         Ok(seen) => {
             let mut findings = vec![Finding::well(CHECK, place)];
-            findings.extend(judge(&seen, connecting));
+            findings.extend(judge(&seen, connecting.most(batches)));
             findings
         }
         Err(fault) => {
@@ -39,7 +40,7 @@ pub(super) fn all(connecting: &Connecting) -> Vec<Finding> {
     }
 }
 
-fn judge(seen: &Seen, connecting: &Connecting) -> Vec<Finding> {
+fn judge(seen: &Seen, ours: usize) -> Vec<Finding> {
     let mut findings = vec![
         version(seen),
         writes(seen),
@@ -51,7 +52,7 @@ fn judge(seen: &Seen, connecting: &Connecting) -> Vec<Finding> {
         ),
         synchronous_commit(&seen.synchronous_commit),
         isolation(&seen.isolation),
-        connections(seen, connecting),
+        connections(seen, ours as i64),
         round_trip(seen.round_trip),
     ];
     if !seen.follows_another {
@@ -113,10 +114,9 @@ fn isolation(value: &str) -> Finding {
     }
 }
 
-fn connections(seen: &Seen, connecting: &Connecting) -> Finding {
+fn connections(seen: &Seen, ours: i64) -> Finding {
     const CHECK: &str = "connections";
-    let (allowed, ours) =
-        (i64::from(seen.max_connections), (connecting.connections + connecting.urgent_connections) as i64);
+    let allowed = i64::from(seen.max_connections);
     let found = format!("{allowed} allowed, {} in use, {ours} for each node", seen.connections);
     let advice = "raise max_connections, lower pg_connections, or put a pooler in between";
     match allowed {

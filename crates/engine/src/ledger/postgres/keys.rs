@@ -60,7 +60,7 @@ pub async fn revoke(connecting: &Connecting, prefix: &str, now: Moment) -> Resul
 
 /// A session on books whose schema is up to date: a key may be made before the first node ever starts.
 async fn session(connecting: &Connecting) -> Result<Session, Trouble> {
-    let sessions = Sessions::new(connecting)?;
+    let sessions = Sessions::new(connecting, 0)?;
     super::schema::migrate(&sessions).await?;
     sessions.ordinary().await
 }

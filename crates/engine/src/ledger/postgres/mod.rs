@@ -350,7 +350,7 @@ impl PostgresLedger {
         let (lanes, waiting) = Lanes::new(limits.queue);
         let (known, keys) = Known::new(limits.queue);
         let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
-        let (sessions, copy) = (Sessions::new(&connecting)?, Copy::default());
+        let (sessions, copy) = (Sessions::new(&connecting, limits.batches)?, Copy::default());
         let books = Arc::new(Books {
             loads: Loads::new(Arc::clone(&copy), sessions.clone(), time.clone(), thread.handle()),
             sessions,
@@ -415,7 +415,7 @@ impl PostgresLedger {
 
 /// Brings the schema up to date; returns what was applied.
 pub async fn migrate(connecting: &Connecting) -> Result<Vec<String>, LedgerError> {
-    Ok(schema::migrate(&Sessions::new(connecting)?).await?)
+    Ok(schema::migrate(&Sessions::new(connecting, 0)?).await?)
 }
 
 #[async_trait]

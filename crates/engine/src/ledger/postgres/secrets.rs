@@ -17,7 +17,7 @@ const SESSION: &str = "session";
 
 /// The secret that signs browser sessions: `fresh`, unless the books have one already. The schema must be there.
 pub async fn session(connecting: &Connecting, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError> {
-    let session = Sessions::new(connecting)?.ordinary().await?;
+    let session = Sessions::new(connecting, 0)?.ordinary().await?;
     session.change(&OFFER, &[&SESSION, &&fresh[..]]).await?;
     let rows = session.rows(&READ, &[&SESSION]).await?;
     let kept = rows.first().and_then(|row| row.get::<_, &[u8]>(0).try_into().ok());

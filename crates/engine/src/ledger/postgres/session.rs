@@ -133,6 +133,16 @@ impl Connecting {
             prepared_statements: true,
         }
     }
+
+    /// The most that one node opens with so many batches under way.
+    pub const fn most(&self, batches: usize) -> usize {
+        self.connections + self.urgent_connections + FOLLOWING + settling(batches)
+    }
+}
+
+/// One for each batch under way, and one for the sweep.
+const fn settling(batches: usize) -> usize {
+    batches + 1
 }
 
 #[derive(Debug, Clone)]
@@ -147,7 +157,8 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(connecting: &Connecting) -> Result<Self, Trouble> {
+    /// Connections are made when they are needed; `batches` is how many may be under way at once.
+    pub(super) fn new(connecting: &Connecting, batches: usize) -> Result<Self, Trouble> {
         let mut config: Config =
             connecting.url.parse().map_err(|fault| Trouble::Down(format!("the address: {fault}").into()))?;
         config.connect_timeout(connecting.connect_timeout).application_name("holdfast");
@@ -160,8 +171,7 @@ impl Sessions {
             ordinary: pool(&config, connecting.connections, connecting)?,
             urgent: pool(&config, connecting.urgent_connections, connecting)?,
             following: pool(&config, FOLLOWING, connecting)?,
-            // As many as there are batches under way.
-            settling: pool(&config, connecting.connections, connecting)?,
+            settling: pool(&config, settling(batches), connecting)?,
             // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
             // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
             // every time, which for some statements took longer than the rows. And each statement must see what was

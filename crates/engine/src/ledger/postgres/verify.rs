@@ -54,7 +54,7 @@ const ANSWERS: Sql = Sql { text: "SELECT count(*) FROM holdfast.answers", types:
 
 /// Verifies the books that are kept there.
 pub async fn verify(connecting: &Connecting) -> Result<Report, LedgerError> {
-    let mut session = Sessions::new(connecting)?.ordinary().await?;
+    let mut session = Sessions::new(connecting, 0)?.ordinary().await?;
     begin_view(&mut session).await?;
     let mut report = Report::default();
     chains(&session, &mut report).await?;
