@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | `writer` | memory | one writer, group commit; the embedded default |
 //! | `batched` | none, or `lua` | many requests, one transaction; the default on PostgreSQL |
-//! | `pessimistic`, `atomic`, `cas`, `unique` | none | by that name, in `ledger::postgres::claims` |
+//! | `pessimistic`, `atomic`, `cas`, `unique` | none, or `lua` | by that name, in `ledger::postgres::claims` |
 //! | `bitmap` | `bitmap` | `unique` |
 //! | `lock`, `redlock` | by that name | `cas`: the lock is never trusted, the unit's fence is |
 //! | `decr`, `lua` | by that name | `atomic` |
 //! | `layered` | a rate limit, then `lua` | `cas` |
-//! | `queue` | a queue for each offer | `atomic` |
+//! | `queue` | none, or `lua`; then a line for each offer | `atomic` |
 //!
 //! `naive`, which reads and then writes, sells seats twice. The lab runs it; the server does not.
 

@@ -7,7 +7,7 @@
 //!                                 ├─ epoch     whether that may be believed
 //!                                 └─ rebuild   from the books, when not
 //!   lock, redlock ─ quorum                     who works on a unit, on one server or on most of several
-//!   all of them ─ server ─ breaker             one answer within 50 ms, or none
+//!   all of them ─ server ─ breaker             each question has 50 ms, and nobody waits for more than three
 //! ```
 //! Redis is never trusted: emptied, stopped, read-only, failed over or full, it makes the gate step aside, and the
 //! ledger is asked. Needs no Redis to open; it joins when Redis is there.
