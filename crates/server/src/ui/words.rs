@@ -3,21 +3,24 @@
 use holdfast_domain::{Currency, Kind, Moment, Money, schedule::LocalTime};
 use jiff::{Timestamp, civil::DateTime, tz::Offset};
 
-/// `€45.00`, `¥4500`, `45.00 CHF`; `Free` for nothing.
+/// A price: `€45.00`, and `Free` for nothing.
 pub(super) fn money(amount: Money, currency: Currency) -> String {
-    if amount == Money::ZERO {
-        return "Free".to_owned();
-    }
+    if amount == Money::ZERO { "Free".to_owned() } else { sum(amount, currency) }
+}
+
+/// What something came to: `€1,045.00`, `¥4,500`, `45.00 CHF`; `€0.00` for nothing.
+pub(super) fn sum(amount: Money, currency: Currency) -> String {
     let shown = currency.show(amount);
-    let symbol = match currency.code() {
-        "EUR" => "€",
-        "USD" => "$",
-        "GBP" => "£",
-        "JPY" => "¥",
-        _ => return shown,
-    };
     let figure = shown.split(' ').next().unwrap_or_default();
-    format!("{symbol}{figure}")
+    let (whole, part) = figure.find('.').map_or((figure, ""), |point| figure.split_at(point));
+    let figure = format!("{}{part}", whole.parse().map_or_else(|_| whole.to_owned(), count));
+    match currency.code() {
+        "EUR" => format!("€{figure}"),
+        "USD" => format!("${figure}"),
+        "GBP" => format!("£{figure}"),
+        "JPY" => format!("¥{figure}"),
+        code => format!("{figure} {code}"),
+    }
 }
 
 /// `20,480`.
@@ -111,9 +114,11 @@ mod tests {
     fn money_has_the_sign_its_people_write() {
         let shown = |minor, code| money(Money::new(minor).unwrap(), Currency::new(code).unwrap());
         assert_eq!(shown(4500, "EUR"), "€45.00");
-        assert_eq!(shown(4500, "JPY"), "¥4500");
+        assert_eq!(shown(4500, "JPY"), "¥4,500");
+        assert_eq!(shown(123_456_789, "EUR"), "€1,234,567.89");
         assert_eq!(shown(4500, "CHF"), "45.00 CHF");
         assert_eq!(shown(0, "USD"), "Free");
+        assert_eq!(sum(Money::ZERO, Currency::new("USD").unwrap()), "$0.00");
     }
 
     #[test]

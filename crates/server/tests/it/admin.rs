@@ -168,7 +168,7 @@ async fn figures_are_drawn_again_for_organisers_only() {
     let hold = app.admin().hold(seat("alice", "A-3")).await;
     app.admin().book(&hold, "k-1").await.expect(201);
     let part = client.get("/admin/offers/hall/figures").await.expect(200);
-    shows(&part, &["<live-part", "45.00 EUR", "<dd>19</dd>"]);
+    shows(&part, &["<live-part", "€45.00", "<dd>19</dd>"]);
     shows(&client.get("/admin/figures").await.expect(200), &["<b>1</b> booked"]);
     app.admin().hold(seat("carol", "B-9")).await;
     app.clock.advance_ms(60_000);

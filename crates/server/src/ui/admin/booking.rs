@@ -81,8 +81,8 @@ impl Details {
                 state: Standing::of_payment(Some(payment.state)),
                 intent: payment.intent.as_ref().map_or("", |intent| intent.as_str()).to_owned(),
                 why: payment.why.as_ref().map_or("", |why| why.as_str()).to_owned(),
-                captured: currency_figure(payment.captured, view),
-                refunded: currency_figure(payment.refunded, view),
+                captured: words::sum(payment.captured, booking.currency),
+                refunded: words::sum(payment.refunded, booking.currency),
                 needs_a_person: payment.state == PaymentState::Manual,
                 has_work: payment.state.has_work(),
             }),
@@ -90,11 +90,6 @@ impl Details {
             refunds: captured.filter(|captured| *captured > Money::ZERO).map(money),
         }
     }
-}
-
-/// A sum that may be nothing, which is not the same as free.
-fn currency_figure(amount: Money, view: &BookingView) -> String {
-    view.booking.currency.show(amount)
 }
 
 fn lines(view: &BookingView) -> Vec<BookedLine> {

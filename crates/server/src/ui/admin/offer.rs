@@ -104,7 +104,7 @@ impl Takings {
 /// The sum of an offer may be more than any price may be.
 fn total(minor: u64, currency: Currency) -> String {
     let most = Money::new(holdfast_domain::money::MAX_AMOUNT).unwrap_or(Money::ZERO);
-    currency.show(Money::new(minor).unwrap_or(most))
+    words::sum(Money::new(minor).unwrap_or(most), currency)
 }
 
 /// A calendar's prices are its services', so its bookings must be looked at.
