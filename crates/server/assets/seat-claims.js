@@ -34,7 +34,8 @@ export class SeatClaims {
     const ids = [...new Set([...known, ...this.#remembered()])].filter((id) => !this.holds.has(id));
     const read = (id) => comeBack(id).then(() => this.client.readHold(id));
     const found = await Promise.all(ids.map((id) => read(id).catch(() => null)));
-    found.filter((hold) => hold?.state === "active").forEach((hold) => this.#keep(hold));
+    const isHere = (hold) => hold?.state === "active" && hold.lines.some((line) => line.offer === this.model.offer);
+    found.filter(isHere).forEach((hold) => this.#keep(hold));
     this.#remember();
   }
 

@@ -98,7 +98,8 @@ export class SeatMap extends HTMLElement {
     this.#furnishTable();
     this.dataset.painted = "";
     this.#follow();
-    await this.claims.refresh((this.dataset.holds ?? "").split(" ").filter(Boolean));
+    // Who picks seats as an organiser does not buy them here.
+    if (!this.#picks) await this.claims.refresh((this.dataset.holds ?? "").split(" ").filter(Boolean));
   }
 
   #furnish(layout, status) {
@@ -229,7 +230,8 @@ export class SeatMap extends HTMLElement {
   #refreshFigures() {
     const { free, seats, price, category } = this.grid.section;
     this.parts.sectionFigures.textContent = `${free} of ${seats} free · ${this.model.price(price)} · category ${category}`;
-    this.parts.free.textContent = this.model.number(this.model.free);
+    const left = document.querySelector('.head-figures [data-live="left"]');
+    if (left) left.textContent = this.model.freeInWords;
     yourHolds(this.parts, this.model, this.claims, { onRelease: (id) => this.#release(id) });
     this.#tick();
   }

@@ -73,6 +73,11 @@ export class SeatModel {
     return this.sections.reduce((sum, section) => sum + section.free, 0);
   }
 
+  /** `150 of 160 seats free`, as the page's head says it. */
+  get freeInWords() {
+    return `${this.number(this.free)} of ${this.number(this.seats)} ${this.seats === 1 ? "seat" : "seats"} free`;
+  }
+
   rowOf(unit) {
     let [low, high] = [0, this.rows.length - 1];
     while (low < high) {

@@ -264,8 +264,8 @@ export class SeatPainter {
     const of = [];
     of[AVAILABLE] = sprite((context, k) => disc(context, k * 0.42, this.look.available));
     of[HELD] = sprite((context, k) => ring(context, k * 0.35, Math.max(1, k * 0.1), this.look.held));
-    of[BOOKED] = sprite((context, k) => disc(context, k * 0.2, this.look.booked));
-    of[BLOCKED] = sprite((context, k) => cross(context, k * 0.16, Math.max(1, k * 0.07), this.look.blocked));
+    of[BOOKED] = sprite((context, k) => disc(context, k * 0.22, this.look.booked));
+    of[BLOCKED] = sprite((context, k) => cross(context, k * 0.19, Math.max(1, k * 0.1), this.look.blocked));
     of[CLAIMING] = sprite((context, k) => {
       disc(context, k * 0.42, mix(this.look.plate, this.look.yours, 0.25));
       ring(context, k * 0.38, Math.max(1.2, k * 0.12), this.look.yours, 1.5 * Math.PI);

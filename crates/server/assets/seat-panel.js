@@ -19,7 +19,6 @@ export function furnish(model, { limit, picks }) {
     voice: element("p", { class: "visually-hidden", role: "status" }),
     note: element("div", { class: "map-note" }),
     yours: element("ul", { class: "map-yours", "aria-label": "Your seats" }),
-    free: element("strong", { class: "figures" }),
     categories: element("div", { class: "map-categories", role: "group", "aria-label": "Show a category" }),
     legend: element("ul", { class: "map-legend", "aria-label": "What the shapes mean" }),
     party: partySize(Math.min(limit ?? USUAL_PARTY, USUAL_PARTY)),
@@ -42,9 +41,8 @@ export function furnish(model, { limit, picks }) {
 }
 
 function controls(parts, picks) {
-  const counted = element("p", { class: "map-free" }, parts.free, " seats free now");
   const party = picks ? [] : [field("Seats together", parts.party)];
-  return element("div", { class: "map-controls" }, counted, ...party, parts.categories, parts.legend);
+  return element("div", { class: "map-controls" }, ...party, parts.categories, parts.legend);
 }
 
 function table(parts, picks) {
@@ -157,8 +155,8 @@ function glyph(state) {
   const shapes = {
     available: ["circle", { cx: 8, cy: 8, r: 6.6 }],
     held: ["circle", { cx: 8, cy: 8, r: 5.4 }],
-    booked: ["circle", { cx: 8, cy: 8, r: 3 }],
-    blocked: ["path", { d: "M5.5 5.5l5 5M10.5 5.5l-5 5" }],
+    booked: ["circle", { cx: 8, cy: 8, r: 3.6 }],
+    blocked: ["path", { d: "M4.8 4.8l6.4 6.4M11.2 4.8l-6.4 6.4" }],
     yours: ["rect", { x: 1.2, y: 1.2, width: 13.6, height: 13.6, rx: 3 }],
   };
   const tick = ["path", { d: "M4.8 8.3l2.3 2.4 4.2-5", class: "tick" }];
