@@ -38,6 +38,9 @@ class SlotWeek extends HTMLElement {
     const select = this.querySelector("#tz");
     if (![...select.options].some((option) => option.text === zone)) select.add(new Option(zone));
     select.value = zone;
+    const key = this.querySelector('[data-live="zones"]');
+    key.lastChild.textContent = this.dataset.visitor ? ` ${zone}` : " yours";
+    key.hidden = false;
     select.addEventListener("change", () => select.form.requestSubmit());
     select.form.querySelector("button").hidden = true;
   }

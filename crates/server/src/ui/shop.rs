@@ -18,6 +18,8 @@ struct Shop {
     holding: Vec<Holding>,
     offers: Vec<OfferCard>,
     next: Option<String>,
+    /// Whether this server has a lab to link to.
+    has_lab: bool,
 }
 
 /// What the visitor holds, to go on with.
@@ -35,7 +37,7 @@ impl Holding {
         let first = lines.first().map(|line| format!("{}: {}", line.name, line.what)).unwrap_or_default();
         let what = match lines.len() {
             0 | 1 => first,
-            many => format!("{first} and {}", words::plural(many as u64 - 1, "more line")),
+            many => format!("{first} and {} more", words::count(many as u64 - 1)),
         };
         let ms = view.hold.ends_at().ms_since(view.at).max(0);
         let paying = matches!(view.hold.state, HoldState::Paying { .. });
@@ -143,5 +145,5 @@ pub(crate) async fn list(State(app): State<Shared>, visitor: Visitor, uri: Uri) 
     let now = app.clock.now();
     let offers = page.data.iter().map(|view| OfferCard::of(view, now)).collect();
     let holding = visitor.holding(&app).await?.iter().map(Holding::of).collect();
-    own_page(&visitor, &Shop { holding, offers, next: page.next })
+    own_page(&visitor, &Shop { holding, offers, next: page.next, has_lab: app.lab.is_some() })
 }
