@@ -14,7 +14,7 @@ cargo xtask <command>
   soak      the proofs at full size: 100,000 random sequences, 1,000 kills (about 15 minutes)
   stripe    only Stripe's own library for Node against the simulator
   browser   only the pages in Chromium; names of files in browser/ run those alone
-  pictures  the pages of docs/screenshots, taken anew
+  pictures  the pages of docs/screenshots, taken anew, or those whose names contain a word (pictures dark hall)
   api       only the schema-driven test of the HTTP API
   bench     the speed figures, from a release build (arguments are passed on)
 ";
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Some("soak") => steps::soak(),
         Some("stripe") => setup::tools().and_then(|()| steps::stripe()),
         Some("browser") => setup::tools().and_then(|()| steps::browser(&rest)),
-        Some("pictures") => setup::tools().and_then(|()| steps::pictures()),
+        Some("pictures") => setup::tools().and_then(|()| steps::pictures(&rest)),
         Some("api") => steps::api(),
         Some("bench") => steps::bench(&rest),
         Some("help" | "--help" | "-h") | None => {

@@ -55,13 +55,14 @@ fn pages(names: &[String]) -> Result<()> {
     run("pages in the browser", command)
 }
 
-/// The pictures of every page in `docs/screenshots`, taken anew.
-pub(crate) fn pictures() -> Result<()> {
+/// The pictures of every page in `docs/screenshots`, taken anew; with words, those whose names contain one of them.
+pub(crate) fn pictures(words: &[String]) -> Result<()> {
     let tools = setup::browser_tools()?;
     build_program()?;
     let command = &mut Command::new("node");
     command
         .arg(root().join("browser/pictures/take.mjs"))
+        .args(words)
         .env("HOLDFAST_TEST_TOOLS", tools)
         .env("HOLDFAST_TEST_PROGRAM", program());
     run("pictures of the pages", command)
