@@ -53,7 +53,8 @@ async function arrange({ api }) {
     await api.post("/v1/holds", { holder: `party-${party}`, lines: [{ offer: "stadium", best: { qty: 6 } }] });
   }
   await api.post("/v1/offers", stock("encore", "Encore", 2, 6500));
-  await api.post("/v1/holds", { holder: "guest-5", lines: [{ offer: "encore", unit: "GA", qty: 2 }] });
+  const last = await api.post("/v1/holds", { holder: "guest-5", lines: [{ offer: "encore", unit: "GA", qty: 2 }] });
+  await api.post("/v1/bookings", { hold: last.id, payment: VISA });
   const opens = new Date(Date.now() + 9 * DAY_MS).toISOString();
   await api.post("/v1/offers", stock("festival", "Harbour Festival", 4000, 8900, { opens_at: opens }));
   await api.post("/v1/offers", stock("brief", "Last Orders", 40, 500, { hold_ttl_s: 2 }));
@@ -94,16 +95,20 @@ async function visitor(browser, shop, look, wanted) {
 const live = (page) => page.locator("seat-map[data-state=live]").waitFor();
 const cell = (page, row, seat) => page.locator(`[role=gridcell][aria-label^="Row ${row}, seat ${seat},"]`);
 const top = (page) => page.evaluate(() => scrollTo(0, 0));
+
+/** The map itself: on a phone it begins below the first screen. */
+const showMap = (page, isPhone) =>
+  page.locator(".map-stage").evaluate((stage, below) => scrollTo(0, below ? stage.getBoundingClientRect().top + scrollY - 16 : 0), isPhone);
 const button = (page, name) => page.getByRole("button", { name });
 
-async function seeTheMaps({ page, picture, shop, at }) {
+async function seeTheMaps({ page, picture, shop, at, isPhone }) {
   await page.goto("/o/hall");
   await live(page);
   await picture("hall");
   await page.getByLabel("Seats together").selectOption("2");
   await cell(page, "A", 6 + 3 * at).click();
   await page.locator(".map-hold").waitFor();
-  await top(page);
+  await showMap(page, isPhone);
   await picture("hall-yours");
   await page.getByRole("link", { name: "Check out" }).click();
   await page.waitForURL("**/holds/*");
@@ -127,7 +132,7 @@ async function seeTheMaps({ page, picture, shop, at }) {
   await live(page);
   await picture("stadium");
   await page.getByLabel("Section", { exact: true }).selectOption({ index: 3 });
-  await top(page);
+  await showMap(page, isPhone);
   await picture("stadium-seats");
 }
 
