@@ -14,7 +14,7 @@ cargo xtask <command>
   soak      the proofs at full size: 100,000 random sequences, 1,000 kills (about 15 minutes)
   stripe    only Stripe's own library for Node against the simulator
   browser   only the pages in Chromium; names of files in browser/ run those alone
-  pictures  the pages of docs/screenshots, taken anew, or those whose names contain a word (pictures dark hall)
+  pictures  the pages of docs/screenshots, taken anew; words name looks and parts of names (pictures dark hall)
   api       only the schema-driven test of the HTTP API
   bench     the speed figures, from a release build (arguments are passed on)
 ";

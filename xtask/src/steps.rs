@@ -55,7 +55,7 @@ fn pages(names: &[String]) -> Result<()> {
     run("pages in the browser", command)
 }
 
-/// The pictures of every page in `docs/screenshots`, taken anew; with words, those whose names contain one of them.
+/// The pictures of every page in `docs/screenshots`, taken anew; words name looks and parts of names.
 pub(crate) fn pictures(words: &[String]) -> Result<()> {
     let tools = setup::browser_tools()?;
     build_program()?;
