@@ -206,8 +206,17 @@ pub struct PayTerms {
 /// The longest that a hold can be pinned.
 pub const MAX_PIN_S: u32 = 24 * 3600;
 
-/// A payment whose hold is about to be let go is looked at once more, this long before.
-pub const LAST_CALL_MS: i64 = 5_000;
+/// A payment whose hold is about to be let go is looked at once more, at most this long before.
+const LAST_CALL_MS: i64 = 5_000;
+
+/// When that is, for a payment that began then. It takes no more than a fifth of the pin, so that a short one is still a
+/// pin; where there is none, a fifth of all the time there is.
+pub fn last_call(begun: Moment, expires_at: Moment, pinned_until: Moment) -> Moment {
+    let pin_ms = pinned_until.ms() - expires_at.ms();
+    let whole_ms = pinned_until.ms() - begun.ms();
+    let spare_ms = if pin_ms > 0 { pin_ms } else { whole_ms };
+    pinned_until.plus_ms(-LAST_CALL_MS.min(spare_ms / 5))
+}
 
 /// What the provider says of a payment now.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use crate::{
     ids::{BookingId, HoldId},
     money::{Currency, Money},
     payment::{
-        IntentId, LAST_CALL_MS, MAX_PIN_S, PayTerms, Payment, PaymentMethod, PaymentOutcome, PaymentState,
-        Reason, RefundOutcome, Resolution,
+        IntentId, MAX_PIN_S, PayTerms, Payment, PaymentMethod, PaymentOutcome, PaymentState, Reason,
+        RefundOutcome, Resolution, last_call,
     },
     refusal::Refusal,
     state::State,
@@ -75,7 +75,8 @@ fn begin(
     live(hold, now)?;
     let expires_at = with_grace(state, hold, terms, now);
     let pinned_until = expires_at.plus_s(terms.pin_s.min(MAX_PIN_S));
-    let due_at = before_it_is_let_go(now.plus_s(terms.look_s), pinned_until, now);
+    let last_call = last_call(now, expires_at, pinned_until);
+    let due_at = before_it_is_let_go(now.plus_s(terms.look_s), last_call, now);
     let begun = PaymentBegun { booking, hold: id, method, expires_at, pinned_until, due_at };
     Ok(Subject::Booking(booking).with(vec![Event::PaymentBegun(begun.into())]))
 }
@@ -88,8 +89,7 @@ fn with_grace(state: &State, hold: &Hold, terms: PayTerms, now: Moment) -> Momen
 }
 
 /// A hold is not let go before somebody has asked the provider once more.
-fn before_it_is_let_go(due_at: Moment, pinned_until: Moment, now: Moment) -> Moment {
-    let last_call = pinned_until.plus_ms(-LAST_CALL_MS);
+fn before_it_is_let_go(due_at: Moment, last_call: Moment, now: Moment) -> Moment {
     if now < last_call { due_at.min(last_call) } else { due_at }
 }
 
@@ -333,7 +333,10 @@ impl<'a> Case<'a> {
 
     fn look_at(&self, due_at: Moment) -> Moment {
         match self.pinned() {
-            Some(hold) => before_it_is_let_go(due_at, hold.ends_at(), self.now),
+            Some(hold) => {
+                let last_call = last_call(self.booking.created_at, hold.expires_at, hold.ends_at());
+                before_it_is_let_go(due_at, last_call, self.now)
+            }
             None => due_at,
         }
     }

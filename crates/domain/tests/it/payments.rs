@@ -1,8 +1,9 @@
 //! Paying: every cell of the compensation table, and news that is late, old or repeated.
 
 use holdfast_domain::{
-    BookingId, BookingState, Command, Currency, Event, HoldId, IntentId, Money, PayTerms, Payment,
+    BookingId, BookingState, Command, Currency, Event, HoldId, IntentId, Moment, Money, PayTerms, Payment,
     PaymentMethod, PaymentOutcome, PaymentState, Reason, RefundOutcome, Refusal, Resolution,
+    payment::last_call,
 };
 
 use crate::sale::{Sale, TTL_S, hall, id, seats};
@@ -184,6 +185,19 @@ fn before_a_hold_is_let_go_somebody_asks_once_more() {
     sale.now = last_call;
     sale.tell(Command::DeferPayment { booking, due_at: far }).unwrap();
     assert_eq!(sale.payment(booking).due_at, Some(far));
+}
+
+/// The last call takes a fifth of the pin at most; without a pin, of all the time there is.
+#[test]
+fn a_short_pin_is_not_eaten_up_by_the_last_call() {
+    for (pin_s, before_ms) in [(0, 5_000), (1, 200), (2, 400), (25, 5_000), (300, 5_000)] {
+        let begun = Moment::from_s(1_000);
+        let expires_at = begun.plus_s(TTL_S);
+        let pinned_until = expires_at.plus_s(pin_s);
+        assert_eq!(last_call(begun, expires_at, pinned_until), pinned_until.plus_ms(-before_ms), "{pin_s} s");
+    }
+    let begun = Moment::from_s(1_000);
+    assert_eq!(last_call(begun, begun.plus_s(2), begun.plus_s(2)), begun.plus_ms(1_600));
 }
 
 #[test]

@@ -5,12 +5,12 @@
 
 use holdfast_domain::{
     BookingState, Command, Currency, IntentId, Money, Payment, PaymentOutcome, PaymentState, Reason,
-    RefundOutcome, payment::LAST_CALL_MS,
+    RefundOutcome, payment::last_call,
 };
 
 use super::{Payments, Report};
 use crate::{
-    ledger::BookingView,
+    ledger::{BookingView, HoldView},
     payments::provider::{
         Intent, IntentStatus, NewIntent, ProviderError, Refund, RefundStatus, Step, StepKey,
     },
@@ -97,8 +97,12 @@ impl Case<'_> {
         }
         let now = self.payments.clock.now();
         match self.payments.pipeline.ledger().hold(self.view.booking.hold).await {
-            Ok(Some(view)) if view.hold.is_paid_by(self.view.booking.id) => {
-                now.plus_ms(LAST_CALL_MS) >= view.hold.ends_at()
+            Ok(Some(HoldView { hold, .. })) if hold.is_paid_by(self.view.booking.id) => {
+                // Nobody could have paid what was never looked at: while the hold lives there is a first time.
+                let is_first = self.payment.intent.is_none() && self.payment.attempts == 0;
+                let begun = self.view.booking.created_at;
+                let ends_at = hold.ends_at();
+                now >= if is_first { ends_at } else { last_call(begun, hold.expires_at, ends_at) }
             }
             Ok(_) => true,
             // A ledger that cannot tell will not take the report either.
