@@ -20,8 +20,8 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::{
-    Actor, Booking, BookingId, Command, Counts, Hold, HoldId, HolderId, Line, Moment, Offer, OfferId,
-    PaymentState, Refusal, Unit, UnitNo, UnitState, Version,
+    Actor, Booking, BookingId, Command, Counts, Hold, HoldId, HolderId, IntentId, Line, Moment, Offer,
+    OfferId, PaymentState, Refusal, Unit, UnitNo, UnitState, Version,
 };
 use tokio::sync::broadcast;
 
@@ -257,6 +257,8 @@ pub struct BookingFilter {
     pub offer: Option<OfferId>,
     pub holder: Option<HolderId>,
     pub payment: Option<PaymentState>,
+    /// Paid for by this payment of the provider's.
+    pub intent: Option<IntentId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

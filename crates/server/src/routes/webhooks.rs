@@ -5,13 +5,17 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use holdfast_domain::BookingId;
-use holdfast_engine::payments::stripe::webhook;
+use holdfast_engine::{
+    ledger::{BookingFilter, PageRequest},
+    payments::stripe::webhook::{self, Hint},
+    pipeline::SubmitError,
+};
 use tracing::{debug, warn};
 
 use crate::{
-    app::{Shared, json},
+    app::{App, Shared, json},
     body,
+    payments::Desk,
     problem::Problem,
 };
 
@@ -36,25 +40,41 @@ pub(crate) async fn stripe(State(app): State<Shared>, request: Request) -> Resul
     let body = body::read(body, MOST_BYTES).await?;
     let hint = webhook::recognise(&signature, &body, &desk.webhook_secrets, app.clock.now())
         .map_err(|fault| Problem::invalid(fault.to_string()))?;
-    let news = desk.is_news(&hint.event);
+    // What has no name cannot be told from what came before.
+    let news = hint.event.is_empty() || desk.is_news(&hint.event);
     debug!(event = %hint.event, kind = %hint.kind, news, "the payment provider sent an event");
-    if let (Some(booking), true) = (hint.booking, news) {
-        follow(&app, booking, hint.event);
+    if news && (hint.booking.is_some() || hint.intent.is_some()) {
+        follow(&app, hint);
     }
     Ok(json(bytes::Bytes::from_static(br#"{"received":true}"#)))
 }
 
 /// Looks at the payment, after the answer. What is not looked at here is looked at by the worker when it is due.
-fn follow(app: &Shared, booking: BookingId, event: String) {
+fn follow(app: &Shared, hint: Hint) {
     let Some(desk) = &app.desk else { return };
     let Ok(permit) = desk.following.clone().try_acquire_owned() else { return };
     let app = app.clone();
     tokio::spawn(async move {
         let Some(desk) = &app.desk else { return };
-        if let Err(fault) = desk.payments.hear(booking).await {
-            warn!(%booking, %fault, "a webhook could not be followed up; the payment stays due");
-            desk.forget(&event);
+        if let Err(fault) = hear(&app, desk, &hint).await {
+            warn!(event = %hint.event, %fault, "a webhook could not be followed up; the payment stays due");
+            desk.forget(&hint.event);
         }
         drop(permit);
     });
+}
+
+async fn hear(app: &App, desk: &Desk, hint: &Hint) -> Result<(), SubmitError> {
+    match (hint.booking, &hint.intent) {
+        (Some(booking), _) => desk.payments.hear(booking).await,
+        (None, Some(intent)) => {
+            let filter = BookingFilter { intent: Some(intent.clone()), ..BookingFilter::default() };
+            let found = app.ledger().bookings(filter, PageRequest { after: None, limit: 1 }).await?;
+            match found.data.first() {
+                Some(view) => desk.payments.hear(view.booking.id).await,
+                None => Ok(()),
+            }
+        }
+        (None, None) => Ok(()),
+    }
 }

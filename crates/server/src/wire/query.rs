@@ -78,6 +78,7 @@ impl BookingsQuery {
             offer: given(&self.offer).map(offer_id).transpose()?,
             holder: given(&self.holder).map(HolderId::new).transpose()?,
             payment: given(&self.payment).map(payment_state).transpose()?,
+            intent: None,
         };
         Ok((filter, page(self.after, &self.limit)?))
     }

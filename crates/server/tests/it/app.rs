@@ -17,7 +17,7 @@ use holdfast_engine::{
     },
     outbox::live_map::{self, LiveMap},
     payments::{
-        Payments,
+        self, Payments,
         provider::SecretText,
         stripe::{self, Stripe},
     },
@@ -55,6 +55,8 @@ pub(crate) struct Setup {
     pub pipeline: pipeline::Limits,
     /// Whether payments are taken, by a simulated provider, and on which page.
     pub paid: Option<Checkout>,
+    /// How long a hold that is being paid outlives its expiry, if not as usual.
+    pub pin_s: Option<u32>,
     pub rates: RateLimits,
     /// Tests that play many addresses trust their own header.
     pub proxies: TrustedProxies,
@@ -69,6 +71,7 @@ async fn desk(
     pipeline: &Arc<Pipeline>,
     clock: &Arc<ManualClock>,
     checkout: Checkout,
+    pin_s: Option<u32>,
 ) -> (Simulator, PaymentDesk) {
     let pace = Pace::Told { from_ms: clock.now().ms() };
     let settings = holdfast_stripe_simulator::Settings { pace, ..Default::default() };
@@ -82,7 +85,9 @@ async fn desk(
         ..settings
     };
     let stripe = Arc::new(Stripe::new(settings).unwrap());
-    let payments = Payments::new(pipeline.clone(), stripe, clock.clone(), Default::default());
+    let mut settings = payments::Settings::default();
+    settings.terms.pin_s = pin_s.unwrap_or(settings.terms.pin_s);
+    let payments = Payments::new(pipeline.clone(), stripe, clock.clone(), settings);
     let webhook_secrets = vec![secret("whsec_of_last_year"), secret(bank.webhook_secret())];
     (bank, PaymentDesk { payments, webhook_secrets, checkout })
 }
@@ -121,7 +126,7 @@ impl TestApp {
         let pipeline = Pipeline::new(port.clone(), setup.pipeline).with_hoarding(hoarding);
         let pipeline = Arc::new(pipeline.with_rooms(rooms.clone()));
         let (bank, payments) = match setup.paid {
-            Some(checkout) => Some(desk(&pipeline, &clock, checkout).await),
+            Some(checkout) => Some(desk(&pipeline, &clock, checkout, setup.pin_s).await),
             None => None,
         }
         .unzip();

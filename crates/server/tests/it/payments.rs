@@ -1,10 +1,11 @@
 use std::time::Duration;
 
+use holdfast_server::Checkout;
 use holdfast_stripe_simulator::{Delivery, Fault, sign};
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::app::{Answer, JSON, TestApp, seat};
+use crate::app::{Answer, JSON, Setup, TestApp, hall, seat};
 
 async fn pay(app: &TestApp, hold: &str, key: &str, method: Option<&str>) -> Answer {
     let mut payment = json!({"provider": "stripe"});
@@ -68,6 +69,59 @@ async fn a_browser_pays_and_the_webhook_confirms() {
     assert_eq!(again.body, answer.body, "the first answer, even though more is known now");
     let journal = app.admin().get("/v1/journal").await.expect(200);
     assert!(!String::from_utf8_lossy(&journal.body).contains(&secret));
+}
+
+/// A hold of two seconds that may be paid for two more.
+async fn in_a_hurry() -> TestApp {
+    let setup = Setup { paid: Some(Checkout::TestCards), pin_s: Some(2), ..Setup::default() };
+    let app = TestApp::with(setup).await;
+    let mut hall = hall();
+    hall["hold_ttl_s"] = json!(2);
+    app.admin().post("/v1/offers", hall).await.expect(201);
+    app
+}
+
+#[tokio::test]
+async fn a_short_pin_is_a_pin() {
+    let app = in_a_hurry().await;
+    let hold = app.admin().hold(seat("alice", "A-1")).await;
+    let booking = pay(&app, &hold, "k1", None).await.expect(201).json();
+    assert_eq!(booking["state"], "pending", "{booking}");
+    app.clock.advance_ms(3_500);
+    app.admin().post("/v1/holds", seat("bob", "A-1")).await.expect_problem(409, "unit_taken");
+    assert!(app.bank().pay(booking["payment"]["intent"].as_str().unwrap(), "pm_card_visa"));
+    for delivery in app.bank().take_webhooks() {
+        deliver(&app, delivery).await;
+    }
+    until_state(&app, &booking, "confirmed").await;
+
+    let late = app.admin().hold(seat("alice", "A-2")).await;
+    app.clock.advance_ms(1_990);
+    let charged = pay(&app, &late, "k2", Some("pm_card_visa")).await.expect(201).json();
+    assert_eq!(charged["state"], "confirmed", "{charged}");
+}
+
+#[tokio::test]
+async fn an_event_that_names_no_booking_is_known_by_its_payment() {
+    let app = TestApp::with_paid_hall().await;
+    let hold = app.admin().hold(seat("alice", "A-1")).await;
+    let booking = pay(&app, &hold, "k1", None).await.expect(201).json();
+    let intent = booking["payment"]["intent"].as_str().unwrap();
+    assert!(app.bank().pay(intent, "pm_card_visa"));
+    let signed = async |event: Value| {
+        let body = event.to_string();
+        let signature = sign(app.bank().webhook_secret(), body.as_bytes(), 1_794_765_600);
+        hear(&app, body, &signature).await.expect(200);
+    };
+    signed(json!({"type": "payment_intent.succeeded", "data": null})).await;
+    signed(json!({})).await;
+    signed(
+        json!({"type": "charge.succeeded", "data": {"object": {"id": "ch_1", "payment_intent": "pi_other"}}}),
+    )
+    .await;
+    assert_eq!(read(&app, &booking).await["state"], "pending", "none of them was about it");
+    signed(json!({"type": "payment_intent.succeeded", "data": {"object": {"id": intent}}})).await;
+    until_state(&app, &booking, "confirmed").await;
 }
 
 #[tokio::test]

@@ -119,6 +119,7 @@ pub(super) fn bookings(
     let offer = filter.offer.as_ref().map(|offer| offer.as_str());
     let holder = filter.holder.as_ref().map(|holder| holder.as_str());
     let payment = filter.payment.map(PaymentState::as_str);
+    let intent = filter.intent.as_ref().map(|intent| intent.as_str());
     let mut query = match &offer {
         Some(offer) => {
             let mut query = Query::new("SELECT seq, id FROM booking_offers JOIN bookings USING (seq)");
@@ -137,6 +138,9 @@ pub(super) fn bookings(
     }
     if let Some(payment) = &payment {
         query.and("AND bookings.seq IN (SELECT booking_seq FROM payments WHERE state = ?)", payment);
+    }
+    if let Some(intent) = &intent {
+        query.and("AND bookings.seq IN (SELECT booking_seq FROM payments WHERE intent = ?)", intent);
     }
     query.and("ORDER BY seq LIMIT ?", &fetch);
     let rows = query.run(from, |row| Ok((row.get::<_, u64>(0)?, row.get::<_, String>(1)?)))?;

@@ -18,8 +18,10 @@ const BOOKINGS: Sql = Sql {
            WHERE place > $1 AND ($2::text IS NULL OR offers @> ARRAY[$2]) AND ($3::text IS NULL OR holder = $3)
              AND ($5::text IS NULL OR (offer_id, id) IN (SELECT offer_id, booking_id FROM holdfast.payments
                                                           WHERE state = $5))
+             AND ($6::text IS NULL OR (offer_id, id) IN (SELECT offer_id, booking_id FROM holdfast.payments
+                                                          WHERE intent = $6))
            ORDER BY place LIMIT $4",
-    types: &[Type::INT8, Type::TEXT, Type::TEXT, Type::INT8, Type::TEXT],
+    types: &[Type::INT8, Type::TEXT, Type::TEXT, Type::INT8, Type::TEXT, Type::TEXT],
 };
 const JOURNAL: Sql = Sql {
     text: "SELECT seq, holdfast.ms(at), actor, kind, hold_id, booking_id, entry, hash FROM holdfast.journal
@@ -45,8 +47,9 @@ pub(super) async fn bookings(
     let offer = filter.offer.as_ref().map(|offer| offer.as_str());
     let holder = filter.holder.as_ref().map(|holder| holder.as_str());
     let payment = filter.payment.map(PaymentState::as_str);
+    let intent = filter.intent.as_ref().map(|intent| intent.as_str());
     let fetch = limit as i64 + 1;
-    let mut found = session.rows(&BOOKINGS, &[&after, &offer, &holder, &fetch, &payment]).await?;
+    let mut found = session.rows(&BOOKINGS, &[&after, &offer, &holder, &fetch, &payment, &intent]).await?;
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|row| row.get::<_, i64>(1).to_string());

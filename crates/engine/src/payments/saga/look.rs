@@ -257,6 +257,14 @@ impl Case<'_> {
             let why = Reason::new("there is money to give back and no payment to give it back from");
             return self.note_refund(RefundOutcome::Abandoned { why });
         };
+        // The first time there is nothing to look at: the key keeps it from being done twice. Later there may be a refund
+        // that failed after it had succeeded, of which its key does not know.
+        if self.payment.attempts == 0 && self.payment.why.is_none() {
+            let key = self.key(Step::Refund, 0);
+            if let Ok(refund) = self.payments.provider.refund(intent, self.view.booking.id, key).await {
+                return self.refunded(&refund);
+            }
+        }
         let refunds = match self.payments.provider.refunds(intent).await {
             Ok(refunds) => refunds,
             Err(fault) => return self.refund_failed(fault),
@@ -283,15 +291,20 @@ impl Case<'_> {
         for attempt in 0..KEYS_A_STEP {
             let key = self.key(Step::Refund, failed * KEYS_A_STEP + attempt);
             match self.payments.provider.refund(intent, self.view.booking.id, key).await {
-                Ok(refund) if refund.status == RefundStatus::Succeeded => {
-                    return self.note_refund(RefundOutcome::Succeeded);
-                }
-                Ok(_) => return self.note_refund(RefundOutcome::Pending),
+                Ok(refund) => return self.refunded(&refund),
                 Err(fault @ ProviderError::Unknown { filed: true, .. }) => last = fault,
                 Err(fault) => return self.refund_failed(fault),
             }
         }
         self.refund_failed(last)
+    }
+
+    /// What was asked for, as it is now.
+    fn refunded(&self, refund: &Refund) -> Report {
+        self.note_refund(match refund.status {
+            RefundStatus::Succeeded => RefundOutcome::Succeeded,
+            RefundStatus::Pending | RefundStatus::Failed => RefundOutcome::Pending,
+        })
     }
 
     fn refund_failed(&self, fault: ProviderError) -> Report {

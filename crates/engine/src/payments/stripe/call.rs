@@ -24,6 +24,8 @@ enum Tried<T> {
     Done(T),
     /// For good, as far as this key goes.
     Failed(ProviderError),
+    /// The same, because there is no such thing.
+    Absent(ProviderError),
     /// Worth another try with the same key.
     Again(ProviderError),
 }
@@ -36,12 +38,24 @@ impl Stripe {
         form: &[(&str, &str)],
         key: Option<StepKey>,
     ) -> Result<T, ProviderError> {
+        self.find(method, path, form, key).await?
+    }
+
+    /// The same, where that there is none may be an answer: the inner fault.
+    pub(super) async fn find<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        form: &[(&str, &str)],
+        key: Option<StepKey>,
+    ) -> Result<Result<T, ProviderError>, ProviderError> {
         let mut wait = self.settings.backoff;
         let mut unknown = None;
         for attempt in 0..=self.settings.retries {
             let fault = match self.attempt(&method, path, form, key).await {
-                Tried::Done(object) => return Ok(object),
+                Tried::Done(object) => return Ok(Ok(object)),
                 Tried::Failed(fault) => return Err(worse(unknown, fault)),
+                Tried::Absent(fault) => return Ok(Err(worse(unknown, fault))),
                 Tried::Again(fault) => fault,
             };
             debug!(%method, path, attempt, %fault, "the payment provider failed to answer");
@@ -134,7 +148,10 @@ async fn read<T: DeserializeOwned>(response: Response) -> Tried<T> {
             }
         };
     }
-    classify(status, &ErrorShape::read(&body), replayed, retry_after)
+    match classify(status, &ErrorShape::read(&body), replayed, retry_after) {
+        Tried::Failed(fault) if status == StatusCode::NOT_FOUND => Tried::Absent(fault),
+        tried => tried,
+    }
 }
 
 async fn body(mut response: Response) -> Result<Vec<u8>, String> {

@@ -175,7 +175,9 @@ impl Provider for Stripe {
 
     async fn refunds(&self, intent: &IntentId) -> Result<Vec<Refund>, ProviderError> {
         let form = [("payment_intent", intent.as_str()), ("limit", "100")];
-        let list: ListShape<RefundShape> = self.call(Method::GET, "refunds", &form, None).await?;
+        let found = self.find::<ListShape<RefundShape>>(Method::GET, "refunds", &form, None).await?;
+        // Where there is no list there is nothing on it: the key of a refund keeps it from being made twice.
+        let Ok(list) = found else { return Ok(Vec::new()) };
         list.data.into_iter().map(Refund::try_from).collect()
     }
 }

@@ -14,8 +14,8 @@ pub(super) struct IntentShape {
     id: String,
     status: String,
     amount: u64,
-    #[serde(default)]
-    amount_received: u64,
+    /// Not everything that speaks like Stripe says it.
+    amount_received: Option<u64>,
     currency: String,
     client_secret: Option<Secret>,
     last_payment_error: Option<ErrorShape>,
@@ -93,13 +93,17 @@ impl TryFrom<IntentShape> for Intent {
         let id = intent_id(&shape.id).ok_or_else(|| strange(format!("an id {:?}", shape.id)))?;
         let currency = shape.currency.to_ascii_uppercase();
         let scale = stripe_scale(&currency);
-        if !shape.amount.is_multiple_of(scale) || !shape.amount_received.is_multiple_of(scale) {
+        let status = status(&shape.status)?;
+        // What succeeded has taken what it asked for, unless it says otherwise.
+        let unsaid = if status == IntentStatus::Succeeded { shape.amount } else { 0 };
+        let received = shape.amount_received.unwrap_or(unsaid);
+        if !shape.amount.is_multiple_of(scale) || !received.is_multiple_of(scale) {
             return Err(strange(format!("{} of {currency}", shape.amount)));
         }
         Ok(Self {
             id,
-            status: status(&shape.status)?,
-            received: shape.amount_received / scale,
+            status,
+            received: received / scale,
             amount: shape.amount / scale,
             currency,
             client_secret: shape.client_secret.map(|Secret(text)| SecretText::new(text)),
@@ -154,4 +158,24 @@ impl TryFrom<RefundShape> for Refund {
 /// An answer that makes no sense says nothing about what was done.
 fn strange(what: String) -> ProviderError {
     ProviderError::unknown(format!("the provider answered with {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(json: &str) -> u64 {
+        let shape: IntentShape = serde_json::from_str(json).unwrap();
+        Intent::try_from(shape).unwrap().received
+    }
+
+    #[test]
+    fn what_succeeded_has_taken_what_it_asked_for_unless_it_says_otherwise() {
+        let intent =
+            |rest: &str| received(&format!(r#"{{"id":"pi_1","amount":4500,"currency":"eur",{rest}}}"#));
+        assert_eq!(intent(r#""status":"succeeded""#), 4500);
+        assert_eq!(intent(r#""status":"succeeded","amount_received":null"#), 4500);
+        assert_eq!(intent(r#""status":"succeeded","amount_received":4499"#), 4499);
+        assert_eq!(intent(r#""status":"processing""#), 0);
+    }
 }

@@ -2,8 +2,8 @@
 //! the object is fetched.
 
 use hmac::{Hmac, KeyInit, Mac};
-use holdfast_domain::{BookingId, Moment};
-use serde::Deserialize;
+use holdfast_domain::{BookingId, IntentId, Moment};
+use serde_json::Value;
 use sha2::Sha256;
 
 use crate::payments::provider::SecretText;
@@ -14,10 +14,13 @@ pub const TOLERANCE_S: u32 = 300;
 /// An event that concerns somebody's payment, or nobody's of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
+    /// Empty where it has no name.
     pub event: String,
     pub kind: String,
-    /// The booking whose payment moved; `None` for everything that is none of ours.
+    /// The booking whose payment moved; `None` for everything that does not say so.
     pub booking: Option<BookingId>,
+    /// The payment that moved, as the provider calls it; one of ours if we know it.
+    pub intent: Option<IntentId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -100,28 +103,20 @@ fn bytes(hexadecimal: &str) -> Option<[u8; 32]> {
 }
 
 fn read(body: &[u8]) -> Result<Hint, BadWebhook> {
-    #[derive(Deserialize)]
-    struct Event {
-        id: String,
-        #[serde(rename = "type")]
-        kind: String,
-        #[serde(default)]
-        data: Data,
+    // Whatever is signed and an object is an event, of which as much is read as is there.
+    let event: Value = serde_json::from_slice(body).map_err(|_| BadWebhook::NoEvent)?;
+    if !event.is_object() {
+        return Err(BadWebhook::NoEvent);
     }
-    #[derive(Deserialize, Default)]
-    struct Data {
-        #[serde(default)]
-        object: Object,
-    }
-    #[derive(Deserialize, Default)]
-    struct Object {
-        #[serde(default)]
-        metadata: Option<serde_json::Value>,
-    }
-    let event: Event = serde_json::from_slice(body).map_err(|_| BadWebhook::NoEvent)?;
-    let named = event.data.object.metadata.as_ref().and_then(|metadata| metadata["booking"].as_str());
-    let booking = named.and_then(|text| text.parse().ok());
-    Ok(Hint { event: event.id, kind: event.kind, booking })
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let object = &event["data"]["object"];
+    let booking = object["metadata"]["booking"].as_str().and_then(|text| text.parse().ok());
+    let kind = text(&event["type"]);
+    // A charge and a refund name their payment.
+    let itself = || object["id"].as_str().filter(|_| kind.starts_with("payment_intent."));
+    let named = object["payment_intent"].as_str().or_else(itself);
+    let intent = named.and_then(|text| IntentId::new(text).ok());
+    Ok(Hint { event: text(&event["id"]), kind, booking, intent })
 }
 
 #[cfg(test)]
@@ -184,9 +179,26 @@ mod tests {
         for body in [
             &br#"{"id":"evt_1","type":"customer.created"}"#[..],
             br#"{"id":"e","type":"t","data":{"object":{"metadata":[]}}}"#,
+            br#"{"type":"t","data":null}"#,
+            br#"{"id":null,"data":{"object":null}}"#,
+            b"{}",
         ] {
-            assert_eq!(read(body).unwrap().booking, None);
+            let Hint { booking, intent, .. } = read(body).unwrap();
+            assert_eq!((booking, intent), (None, None));
         }
         assert_eq!(read(b"[]"), Err(BadWebhook::NoEvent));
+    }
+
+    #[test]
+    fn an_event_names_the_payment_it_is_about() {
+        for (kind, object, intent) in [
+            ("payment_intent.succeeded", r#"{"id":"pi_1"}"#, Some("pi_1")),
+            ("refund.updated", r#"{"id":"re_1","payment_intent":"pi_1","metadata":{}}"#, Some("pi_1")),
+            ("customer.created", r#"{"id":"cus_1"}"#, None),
+        ] {
+            let hint =
+                read(format!(r#"{{"type":"{kind}","data":{{"object":{object}}}}}"#).as_bytes()).unwrap();
+            assert_eq!(hint.intent.as_ref().map(IntentId::as_str), intent);
+        }
     }
 }

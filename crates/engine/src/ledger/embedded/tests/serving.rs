@@ -90,7 +90,7 @@ async fn lists_come_in_pages() {
     let alice = BookingFilter {
         offer: Some(offer_id("hall")),
         holder: Some(holdfast_domain::HolderId::new("alice").unwrap()),
-        payment: None,
+        ..BookingFilter::default()
     };
     let mut seen = Vec::new();
     let mut after = None;
