@@ -9,7 +9,7 @@ use std::{
 use axum::{
     body::{Body, HttpBody},
     extract::{FromRequest, Request},
-    http::{HeaderMap, HeaderValue, Method, Uri, header},
+    http::{HeaderValue, Method, Uri, header},
 };
 use bytes::{Bytes, BytesMut};
 use holdfast_engine::ledger::{IdempotencyKey, Role};
@@ -35,6 +35,8 @@ pub(crate) struct Sent {
     method: Method,
     uri: Uri,
     body: Bytes,
+    /// Said to be something else than JSON. Only nothing at all may be: many a client gives an empty body a type.
+    mistyped: bool,
     /// Where the answer's words need it.
     request_id: Option<RequestId>,
 }
@@ -72,18 +74,18 @@ async fn receive(request: Request, app: &Shared, role: Option<Role>, limit: usiz
     }
     let key = idempotency::of(&parts.headers)?;
     let body = read(body, limit).await?;
-    check_type(&parts.headers, &body)?;
-    Ok(Sent { caller, key, method: parts.method, uri: parts.uri, body, request_id })
+    let mistyped = !is_json(parts.headers.get(header::CONTENT_TYPE), &body);
+    Ok(Sent { caller, key, method: parts.method, uri: parts.uri, body, mistyped, request_id })
 }
 
 impl Sent {
     /// For whoever reads it in its own way.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.body
+    pub(crate) fn bytes(&self) -> Result<&[u8], Problem> {
+        if self.mistyped { Err(not_json()) } else { Ok(&self.body) }
     }
 
     pub(crate) fn json<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Problem> {
-        wire::parse(&self.body)
+        wire::parse(self.bytes()?)
     }
 
     /// For requests that say everything in their address: nothing, or an empty object.
@@ -113,17 +115,16 @@ impl Sent {
     }
 }
 
-fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
-    let is_json = |value: &HeaderValue| {
-        let text = value.to_str().unwrap_or_default();
-        let essence = text.split(';').next().unwrap_or_default();
-        essence.trim().eq_ignore_ascii_case("application/json")
-    };
-    match headers.get(header::CONTENT_TYPE) {
-        Some(value) if is_json(value) => Ok(()),
-        None if body.is_empty() => Ok(()),
-        _ => Err(Problem::new(Code::UnsupportedMediaType, "The body must be sent as application/json.")),
-    }
+/// Whether the body is said to be JSON. Where there is none, nothing need be said of it.
+fn is_json(content_type: Option<&HeaderValue>, body: &[u8]) -> bool {
+    let Some(value) = content_type else { return body.is_empty() };
+    let text = value.to_str().unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn not_json() -> Problem {
+    Problem::new(Code::UnsupportedMediaType, "The body must be sent as application/json.")
 }
 
 /// The whole body, if it is no longer than `limit`. One that arrived in one piece is not copied.

@@ -77,7 +77,7 @@ fn address(of: Kind, id: &str) -> String {
 }
 
 fn kept(app: &App, of: Kind, FromAdmin(sent): &FromAdmin) -> Result<Response, Problem> {
-    let id = lab(app)?.keep(of, sent.bytes()).map_err(Problem::invalid)?;
+    let id = lab(app)?.keep(of, sent.bytes()?).map_err(Problem::invalid)?;
     let url = address(of, &id);
     let body = json(serde_json::json!({"id": id, "url": url}).to_string().into());
     Ok((StatusCode::CREATED, [(header::LOCATION, url)], body).into_response())

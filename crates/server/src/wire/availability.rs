@@ -13,7 +13,7 @@ use jiff::ToSpan;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Shown, offer::Counts, schema};
+use super::{Shown, offer::Counts, query::given, schema};
 use crate::problem::{Code, Problem};
 
 /// How many days a calendar shows when nobody says: a week.
@@ -48,10 +48,9 @@ pub(crate) struct Range {
 impl AvailabilityQuery {
     /// What of this offer is asked for: of a calendar some days, of anything else everything.
     pub(crate) fn range(&self, offer: &Offer, now: Moment) -> Result<Option<Range>, Problem> {
-        let from = self.from.as_deref().map(|text| day("from", text)).transpose()?;
-        let to = self.to.as_deref().map(|text| day("to", text)).transpose()?;
-        let service = self.service.as_deref().filter(|key| !key.is_empty());
-        let service = service.map(|key| text::visible("service", key, 64)).transpose()?;
+        let from = given(&self.from).map(|text| day("from", text)).transpose()?;
+        let to = given(&self.to).map(|text| day("to", text)).transpose()?;
+        let service = given(&self.service).map(|key| text::visible("service", key, 64)).transpose()?;
         let Inventory::Slots(calendar) = offer.inventory() else { return Ok(None) };
         let from = from.unwrap_or_else(|| today(calendar, now));
         let to = to.unwrap_or_else(|| from.saturating_add((DEFAULT_DAYS - 1).days()));

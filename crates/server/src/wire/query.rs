@@ -18,15 +18,18 @@ pub(crate) fn parse<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
     })
 }
 
-fn given(text: &Option<String>) -> Option<&str> {
+pub(super) fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
+/// How many at once. Whoever asks for more than there are in a page gets a page, and its `next`.
 fn limit(asked: &Option<String>) -> Result<usize, Problem> {
-    let Some(text) = asked else { return Ok(DEFAULT_LIMIT) };
-    match text.parse() {
-        Ok(limit @ 1..=MAX_LIMIT) => Ok(limit),
-        _ => Err(Problem::invalid(format!("limit: must be 1 to {MAX_LIMIT}"))),
+    let Some(text) = given(asked) else { return Ok(DEFAULT_LIMIT) };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<usize>() {
+        Ok(limit @ 1..) => Ok(limit.min(MAX_LIMIT)),
+        Err(_) if is_number => Ok(MAX_LIMIT),
+        _ => Err(Problem::invalid(format!("limit: must be a number from 1; at most {MAX_LIMIT} are given"))),
     }
 }
 
@@ -38,8 +41,8 @@ pub(crate) struct OffersQuery {
     /// The `next` of the page before.
     #[param(pattern = "^[a-z0-9-]{0,64}$")]
     after: Option<String>,
-    /// How many at once.
-    #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
+    /// How many at once, of which at most 500 are given.
+    #[param(value_type = Option<u32>, minimum = 1, default = 50)]
     limit: Option<String>,
 }
 
@@ -67,8 +70,8 @@ pub(crate) struct BookingsQuery {
     /// The `next` of the page before.
     #[param(pattern = "^[0-9]{0,18}$")]
     after: Option<String>,
-    /// How many at once.
-    #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
+    /// How many at once, of which at most 500 are given.
+    #[param(value_type = Option<u32>, minimum = 1, default = 50)]
     limit: Option<String>,
 }
 
@@ -107,8 +110,8 @@ pub(crate) struct JournalQuery {
     /// The `next` of the page before.
     #[param(pattern = "^[0-9]{0,18}$")]
     after: Option<String>,
-    /// How many at once.
-    #[param(value_type = Option<u16>, minimum = 1, maximum = 500, default = 50)]
+    /// How many at once, of which at most 500 are given.
+    #[param(value_type = Option<u32>, minimum = 1, default = 50)]
     limit: Option<String>,
 }
 

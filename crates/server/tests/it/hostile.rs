@@ -160,24 +160,14 @@ async fn other_methods_and_paths_are_typed_too() {
 #[tokio::test]
 async fn queries_are_checked_like_bodies() {
     let app = TestApp::with_hall().await;
-    for query in [
-        "limit=",
-        "limit=0",
-        "limit=501",
-        "limit=x",
-        "limit=-1",
-        "limit=1.5",
-        "limit=1&limit=2",
-        "x=1",
-        "after=No%20Id",
-    ] {
+    for query in ["limit=0", "limit=x", "limit=-1", "limit=1.5", "limit=1&limit=2", "x=1", "after=No%20Id"] {
         app.client().get(&format!("/v1/offers?{query}")).await.expect_problem(400, "invalid_request");
     }
     for query in [
         "hold=x",
         "booking=x",
         "offer=No",
-        "limit=999999999999999999999",
+        "limit=-999999999999999999999",
         "after=x",
         "after=18446744073709551615",
     ] {
@@ -185,6 +175,33 @@ async fn queries_are_checked_like_bodies() {
     }
     app.admin().get("/v1/bookings?holder=a%20b").await.expect_problem(400, "invalid_request");
     app.admin().get("/v1/bookings?after=nonsense").await.expect_problem(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn an_empty_value_is_none_and_a_page_has_its_most() {
+    let app = TestApp::with_hall().await;
+    for query in ["limit=", "limit=501", "limit=999999999999999999999", "after=&limit=1"] {
+        let listed = app.client().get(&format!("/v1/offers?{query}")).await.expect(200).json();
+        assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{query}");
+    }
+    app.admin().get("/v1/journal?offer=&unit=&hold=&booking=&after=&limit=").await.expect(200);
+    app.admin().get("/v1/bookings?offer=&holder=&payment=&after=&limit=501").await.expect(200);
+    app.client().get("/v1/offers/hall/availability?from=&to=&service=").await.expect(200);
+}
+
+#[tokio::test]
+async fn nothing_may_be_said_to_be_anything() {
+    let app = TestApp::with_hall().await;
+    let path = format!("/v1/holds/{}/extend", app.admin().hold(seat("alice", "A-1")).await);
+    for content_type in ["application/x-www-form-urlencoded", "application/octet-stream", ""] {
+        let headers = [("content-type", content_type)];
+        app.admin().send(Method::POST, &path, &headers, "").await.expect(200);
+        let needs_one = app.admin().send(Method::POST, "/v1/holds", &headers, "").await;
+        needs_one.expect_problem(415, "unsupported_media_type");
+    }
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    let something = app.admin().send(Method::POST, &path, &headers, "a=1").await;
+    something.expect_problem(415, "unsupported_media_type");
 }
 
 #[tokio::test]
