@@ -25,7 +25,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::ledger::{Change, Ledger, LedgerError};
+use crate::ledger::{Change, Ledger, LedgerError, Snapshot};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -121,6 +121,34 @@ impl LiveMap {
         let first = seen.and_then(|seen| at.catch_up(seen, view.version));
         let seen = seen.unwrap_or(at.sent).max(at.sent);
         Ok(Some(Subscription { hub: Arc::clone(self), offer: offer.clone(), first, frames, seen }))
+    }
+
+    /// Whoever reads the seats by this may follow them from there: what happens from before the reading on is
+    /// remembered, for as long as for a viewer who went away.
+    pub async fn snapshot(&self, offer: &OfferId) -> Result<Option<Snapshot>, LedgerError> {
+        let now = Instant::now();
+        let was_watched = {
+            let mut watched = self.watched.lock();
+            let known = watched.get_mut(offer).map(|at| at.last_viewed = now).is_some();
+            watched.entry(offer.clone()).or_insert_with(|| Watched::new(&self.settings));
+            known
+        };
+        let read = self.ledger.snapshot(offer, None).await;
+        let mut watched = self.watched.lock();
+        match &read {
+            Ok(Some(snapshot)) => {
+                if let Some(at) = watched.get_mut(offer) {
+                    at.history.starts_by(snapshot.version);
+                }
+            }
+            // Nothing to follow, and nothing to keep for those who make up names.
+            _ if !was_watched => {
+                watched.retain(|id, at| id != offer || at.frames.receiver_count() > 0);
+            }
+            _ => {}
+        }
+        drop(watched);
+        read
     }
 
     fn watch(&self, offer: &OfferId) -> broadcast::Receiver<Frame> {

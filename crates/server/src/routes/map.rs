@@ -79,7 +79,7 @@ pub(crate) async fn status(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let unknown = || Problem::unknown_offer(id.as_str());
-    let snapshot = app.ledger().snapshot(&id, None).await?.ok_or_else(unknown)?;
+    let snapshot = app.live_map.snapshot(&id).await?.ok_or_else(unknown)?;
     let map = hash(&wire::json(&MapLayout::of(&snapshot.offer, plan_of(&snapshot.offer)?)));
     let SnapshotUnits::Dense(units) = &snapshot.units else { return Err(unknown()) };
     let tag = format!("W/\"{}\"", snapshot.version);

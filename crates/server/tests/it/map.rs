@@ -168,3 +168,28 @@ async fn only_seats_have_a_map() {
         app.client().get(&format!("/v1/offers/nowhere/{part}")).await.expect_problem(404, "unknown_offer");
     }
 }
+
+/// Nobody watched while it happened: the reading alone is enough to go on from.
+#[tokio::test]
+async fn a_status_can_be_followed_however_long_nobody_watched() {
+    let app = TestApp::with_hall().await;
+    let status = app.client().get("/v1/offers/hall/map/status").await.expect(200).json();
+    let read = status["version"].as_str().unwrap();
+    for unit in ["A-1", "A-2", "A-3"] {
+        app.admin().post("/v1/holds", seat("alice", unit)).await.expect(201);
+    }
+    let mut events = Events::open(&app, Some(read)).await;
+    let mut seen = read.to_owned();
+    let mut changes = String::new();
+    while !changes.contains('2') {
+        let line = events.line().await.expect("the stream goes on");
+        assert!(!line.starts_with("event: reset"), "{line}");
+        let Some(data) = line.strip_prefix("data: ") else { continue };
+        let delta: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(delta["from"], seen.as_str(), "without a gap");
+        seen = delta["to"].as_str().unwrap().to_owned();
+        changes.push_str(delta["d"].as_str().unwrap());
+    }
+    assert!(changes.starts_with("h0"), "{changes}");
+    app.client().get("/v1/offers/opera/map/status").await.expect_problem(404, "unknown_offer");
+}
