@@ -10,7 +10,8 @@ use holdfast_domain::{Actor, Command};
 use holdfast_engine::{
     admission::{RateLimiter, Visitor, waiting_room::Rooms},
     clock::Clock,
-    ledger::{Answer, IdempotencyKey, Ledger, Reply},
+    ledger::{Answer, IdempotencyKey, Ledger, Reply, Wording},
+    mint,
     outbox::live_map::LiveMap,
     pipeline::Pipeline,
 };
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::{Auth, Caller, Sessions, keys::Keys},
+    body::Sent,
     doors::Doors,
     idempotency,
     lab::Lab,
@@ -126,8 +128,55 @@ impl App {
         command: Command,
         key: Option<IdempotencyKey>,
     ) -> Result<Response, Problem> {
-        let visitor = self.let_in(caller, &command).await?;
+        let visitor = match self.let_in(caller, &command).await {
+            Ok(visitor) => visitor,
+            // Whoever was let in then and asks again hears what was said then.
+            Err(denied) => return self.answered(&caller.actor, key).await.unwrap_or(Err(denied)),
+        };
         self.said(self.pipeline.submit_for(visitor, command, caller.actor.clone(), key, None).await?)
+    }
+
+    /// What this key stands for already; `None` where it was never used. Asked with a command that is always refused: what
+    /// is refused leaves no trace, and the key is looked at first.
+    pub(crate) async fn found(&self, actor: &Actor, key: IdempotencyKey) -> Result<Option<Reply>, Problem> {
+        let impossible = Command::ExtendHold { hold: mint::hold_id() };
+        match self.pipeline.submit(impossible, actor.clone(), Some(key)).await? {
+            Reply::Refused(_) | Reply::Done(_) => Ok(None),
+            reply @ (Reply::Replayed(_) | Reply::Open { .. } | Reply::KeyReused) => Ok(Some(reply)),
+        }
+    }
+
+    /// What is said to whoever uses this key again; `None` where nobody can tell.
+    async fn answered(
+        &self,
+        actor: &Actor,
+        key: Option<IdempotencyKey>,
+    ) -> Option<Result<Response, Problem>> {
+        let reply = self.found(actor, key?).await.ok()??;
+        Some(self.said(reply))
+    }
+
+    /// What was read of a request. One that makes no sense with a key that stands for another is that first of all.
+    pub(crate) async fn sensible<T>(&self, sent: &Sent, read: Result<T, Problem>) -> Result<T, Problem> {
+        match read {
+            Ok(read) => Ok(read),
+            Err(fault) => match self.answered(&sent.caller.actor, sent.idempotency()).await {
+                Some(Err(reused)) => Err(reused),
+                Some(Ok(_)) | None => Err(fault),
+            },
+        }
+    }
+
+    /// Keeps an answer under its key, for what leaves nothing else in the books; or says what was kept before.
+    pub(crate) async fn keep(
+        &self,
+        actor: &Actor,
+        key: IdempotencyKey,
+        answer: Answer,
+    ) -> Result<Reply, Problem> {
+        let nothing = Command::Tidy { limit: 0 };
+        let words = Wording(Arc::new(move |_| answer.clone()));
+        Ok(self.pipeline.submit_worded(nothing, actor.clone(), Some(key), Some(words)).await?)
     }
 
     /// Whose hold it is, if a browser's, once it has passed by the waiting rooms of what it wants. Keys need no pass:

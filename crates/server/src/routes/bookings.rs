@@ -1,7 +1,7 @@
 //! Bookings: holds made permanent.
 
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::Command;
+use holdfast_domain::{Command, HoldId};
 use holdfast_engine::{
     ledger::Role,
     mint,
@@ -10,9 +10,9 @@ use holdfast_engine::{
 
 use super::OfBooking;
 use crate::{
-    app::{Shared, json, worded},
+    app::{App, Shared, json, worded},
     auth::Caller,
-    body::{FromAdmin, FromAnyone},
+    body::{FromAdmin, FromAnyone, Sent},
     payments::{self, Desk},
     problem::{Code, Problem},
     wire::{
@@ -38,22 +38,29 @@ pub(crate) async fn create(
     let Some(key) = sent.idempotency() else {
         return Err(Problem::new(Code::IdempotencyKeyRequired, "A booking needs an Idempotency-Key header."));
     };
-    let asked = sent.json::<ConfirmHold<'_>>()?;
-    // Whoever asks for a provider that is not there hears just that, whatever the hold.
-    match asked.paying()? {
+    let (hold, paying) = app.sensible(&sent, asked(&app, &sent)).await?;
+    match paying {
         Paying::Elsewhere => {
-            let hold = asked.hold()?;
             let command = Command::Confirm { booking: mint::booking_id(), hold };
             app.submit(command, sent.caller.actor, Some(key)).await
         }
         Paying::WithStripe { method } => {
             let desk = app.desk.as_ref().ok_or_else(Problem::no_provider)?;
-            let hold = asked.hold()?;
             let words = payments::words(sent.request_id());
             let beginning = Beginning { hold, method, actor: sent.caller.actor, key, words };
             pay(&app, desk, beginning).await
         }
     }
+}
+
+fn asked(app: &App, sent: &Sent) -> Result<(HoldId, Paying), Problem> {
+    let asked = sent.json::<ConfirmHold<'_>>()?;
+    let paying = asked.paying()?;
+    // Whoever asks for a provider that is not there hears just that, whatever the hold.
+    if matches!(paying, Paying::WithStripe { .. }) && app.desk.is_none() {
+        return Err(Problem::no_provider());
+    }
+    Ok((asked.hold()?, paying))
 }
 
 /// Begins a payment and answers with what came of it.
@@ -104,7 +111,7 @@ pub(crate) async fn cancel(
     OfBooking(booking): OfBooking,
     FromAnyone(sent): FromAnyone,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
+    app.sensible(&sent, sent.nothing()).await?;
     let key = sent.idempotency();
     let answer = app.submit(Command::Cancel { booking }, sent.caller.actor, key).await;
     // What was paid is due to be given back, now.
@@ -125,7 +132,7 @@ pub(crate) async fn resolve_payment(
     OfBooking(booking): OfBooking,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    let how = sent.json::<ResolvePayment>()?.resolution();
+    let how = app.sensible(&sent, sent.json::<ResolvePayment>()).await?.resolution();
     let key = sent.idempotency();
     let answer = app.submit(Command::ResolvePayment { booking, how }, sent.caller.actor, key).await;
     app.desk.iter().for_each(|desk| desk.payments.nudge());

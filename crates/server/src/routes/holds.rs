@@ -30,7 +30,7 @@ use crate::{
         (status = 201, description = "The units are yours until the hold expires.", body = Hold<'_>),
         (status = 200, description = "You hold exactly this already.", body = Hold<'_>)))]
 pub(crate) async fn place(State(app): State<Shared>, FromAnyone(sent): FromAnyone) -> Response {
-    let wanted = wanted(&sent);
+    let wanted = app.sensible(&sent, wanted(&sent)).await;
     let caller = sent.into_caller();
     let mut response = claim(&app, &caller, wanted).await.into_response();
     caller.remember(&mut response);
@@ -79,7 +79,7 @@ pub(crate) async fn extend(
     OfHold(hold): OfHold,
     FromAnyone(sent): FromAnyone,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
+    app.sensible(&sent, sent.nothing()).await?;
     let key = sent.idempotency();
     app.submit(Command::ExtendHold { hold }, sent.caller.actor, key).await
 }

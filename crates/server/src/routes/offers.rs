@@ -29,7 +29,7 @@ pub(crate) async fn create(
     State(app): State<Shared>,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    let offer = sent.json::<NewOffer>()?.offer()?;
+    let offer = app.sensible(&sent, sent.json::<NewOffer>().and_then(NewOffer::offer)).await?;
     let key = sent.idempotency();
     app.submit(Command::CreateOffer { offer }, sent.caller.actor, key).await
 }
@@ -84,7 +84,7 @@ pub(crate) async fn block(
     InOffer(offer): InOffer,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    let units = sent.json::<UnitList>()?.units()?;
+    let units = app.sensible(&sent, sent.json::<UnitList>().and_then(UnitList::units)).await?;
     let key = sent.idempotency();
     app.submit(Command::Block { offer, units }, sent.caller.actor, key).await
 }
@@ -99,7 +99,7 @@ pub(crate) async fn unblock(
     InOffer(offer): InOffer,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    let units = sent.json::<UnitList>()?.units()?;
+    let units = app.sensible(&sent, sent.json::<UnitList>().and_then(UnitList::units)).await?;
     let key = sent.idempotency();
     app.submit(Command::Unblock { offer, units }, sent.caller.actor, key).await
 }

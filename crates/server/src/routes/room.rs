@@ -11,15 +11,19 @@ use axum::{
 use bytes::Bytes;
 use futures::stream;
 use holdfast_domain::{HolderId, OfferId};
-use holdfast_engine::admission::waiting_room::{Board, Following, Given, Mode};
+use holdfast_engine::{
+    admission::waiting_room::{Board, Following, Given, Mode},
+    ledger::{Answer, Reply},
+};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::InOffer;
 use crate::{
-    app::{App, Shared, json},
+    app::{App, Shared, json, worded},
     auth::{Caller, queue},
-    body::{FromAdmin, FromAnyone},
+    body::{FromAdmin, FromAnyone, Sent},
+    idempotency,
     problem::Problem,
     wire::{
         self,
@@ -57,10 +61,68 @@ fn shown(offer: &OfferId, board: Option<&Board>) -> Response {
     json(wire::json(&Room::of(offer, board)))
 }
 
-async fn set(app: &App, offer: &OfferId, mode: Mode) -> Result<Response, Problem> {
-    must_exist(app, offer).await?;
-    let board = app.rooms.set_mode(offer, mode).await?;
-    Ok(shown(offer, board.as_ref()))
+async fn set(app: &App, offer: &OfferId, sent: &Sent, mode: Mode) -> Result<Response, Problem> {
+    app.sensible(sent, sent.nothing()).await?;
+    let done = once(app, sent, async {
+        must_exist(app, offer).await?;
+        let board = app.rooms.set_mode(offer, mode).await?;
+        Ok(Answer { status: 200, body: wire::json(&Room::of(offer, board.as_ref())) })
+    });
+    Ok(done.await?.response())
+}
+
+/// What was said to a request, now or when its key first came.
+struct Said {
+    answer: Answer,
+    replayed: bool,
+}
+
+impl Said {
+    fn response(self) -> Response {
+        let mut response = worded(self.answer);
+        if self.replayed {
+            response.headers_mut().insert(idempotency::REPLAYED, HeaderValue::from_static("true"));
+        }
+        response
+    }
+
+    /// The token in what was said, for the browser to keep.
+    fn token(&self, of: Token) -> Option<String> {
+        let place: serde_json::Value = serde_json::from_slice(&self.answer.body).ok()?;
+        let field = match of {
+            Token::Ticket => "ticket",
+            Token::Pass => "pass",
+        };
+        place[field].as_str().map(str::to_owned)
+    }
+}
+
+/// Does it once for its key. Rooms are not in the books and each of these may be done twice, so the answer is kept there
+/// by itself, after it was done; the first that is kept is everybody's.
+async fn once(
+    app: &App,
+    sent: &Sent,
+    act: impl Future<Output = Result<Answer, Problem>>,
+) -> Result<Said, Problem> {
+    let Some(key) = sent.idempotency() else {
+        return Ok(Said { answer: act.await?, replayed: false });
+    };
+    let actor = &sent.caller.actor;
+    if let Some(reply) = app.found(actor, key.clone()).await? {
+        return said(app, reply);
+    }
+    let answer = act.await?;
+    match app.keep(actor, key, answer.clone()).await? {
+        Reply::Done(_) => Ok(Said { answer, replayed: false }),
+        reply => said(app, reply),
+    }
+}
+
+fn said(app: &App, reply: Reply) -> Result<Said, Problem> {
+    match reply {
+        Reply::Replayed(answer) => Ok(Said { answer, replayed: true }),
+        reply => Err(app.said(reply).err().unwrap_or_else(Problem::in_flight)),
+    }
 }
 
 /// Pause the room.
@@ -74,8 +136,7 @@ pub(crate) async fn pause(
     InOffer(offer): InOffer,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
-    set(&app, &offer, Mode::Paused).await
+    set(&app, &offer, &sent, Mode::Paused).await
 }
 
 /// Resume the room.
@@ -89,8 +150,7 @@ pub(crate) async fn resume(
     InOffer(offer): InOffer,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
-    set(&app, &offer, Mode::Running).await
+    set(&app, &offer, &sent, Mode::Running).await
 }
 
 /// Open the room to all.
@@ -104,8 +164,7 @@ pub(crate) async fn fail_open(
     InOffer(offer): InOffer,
     FromAdmin(sent): FromAdmin,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
-    set(&app, &offer, Mode::FailOpen).await
+    set(&app, &offer, &sent, Mode::FailOpen).await
 }
 
 /// Look at the room.
@@ -142,14 +201,18 @@ pub(crate) async fn join(
     InOffer(offer): InOffer,
     FromAnyone(sent): FromAnyone,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
-    must_exist(&app, &offer).await?;
-    let given = ticket(&app, &offer, &sent.caller).await?;
-    let mut response = json(wire::json(&Place::given(&offer, &given, Token::Ticket)));
-    if given.fresh {
-        *response.status_mut() = StatusCode::CREATED;
-    }
-    keep(&app, &mut response, queue::Kept::Ticket, &offer, given.token.as_deref());
+    app.sensible(&sent, sent.nothing()).await?;
+    let joined = once(&app, &sent, async {
+        must_exist(&app, &offer).await?;
+        let given = ticket(&app, &offer, &sent.caller).await?;
+        let status = if given.fresh { StatusCode::CREATED } else { StatusCode::OK };
+        let body = wire::json(&Place::given(&offer, &given, Token::Ticket));
+        Ok(Answer { status: status.as_u16(), body })
+    });
+    let said = joined.await?;
+    let token = said.token(Token::Ticket);
+    let mut response = said.response();
+    keep(&app, &mut response, queue::Kept::Ticket, &offer, token.as_deref());
     sent.caller.remember(&mut response);
     Ok(private(response))
 }
@@ -284,10 +347,15 @@ pub(crate) async fn pass(
     InOffer(offer): InOffer,
     FromAnyone(sent): FromAnyone,
 ) -> Result<Response, Problem> {
-    sent.nothing()?;
-    let given = enter(&app, &offer, &sent.caller).await?;
-    let mut response = json(wire::json(&Place::given(&offer, &given, Token::Pass)));
-    keep(&app, &mut response, queue::Kept::Pass, &offer, given.token.as_deref());
+    app.sensible(&sent, sent.nothing()).await?;
+    let entered = once(&app, &sent, async {
+        let given = enter(&app, &offer, &sent.caller).await?;
+        Ok(Answer { status: 200, body: wire::json(&Place::given(&offer, &given, Token::Pass)) })
+    });
+    let said = entered.await?;
+    let token = said.token(Token::Pass);
+    let mut response = said.response();
+    keep(&app, &mut response, queue::Kept::Pass, &offer, token.as_deref());
     Ok(private(response))
 }
 

@@ -52,6 +52,42 @@ async fn a_key_is_not_for_another_request() {
     admin.post("/v1/holds", seat("bob", "A-2")).await.expect(201);
 }
 
+/// Whatever is wrong with the other request, it is another one first of all.
+#[tokio::test]
+async fn a_used_key_with_nonsense_is_a_key_used_again() {
+    let app = TestApp::with_hall().await;
+    let admin = app.admin();
+    let hold = admin.post_keyed("/v1/holds", "k", seat("alice", "A-1")).await.expect(201).json();
+    let hold = hold["id"].as_str().unwrap();
+    let booking = admin.book(hold, "b").await.expect(201).json()["id"].as_str().unwrap().to_owned();
+    let nonsense = [
+        ("/v1/holds".to_owned(), json!({"holder": "alice"})),
+        ("/v1/holds".to_owned(), json!({"holder": "al ice", "lines": []})),
+        ("/v1/bookings".to_owned(), json!({"hold": "nonsense"})),
+        ("/v1/bookings".to_owned(), json!({"hold": hold, "payment": {"provider": "paypal"}})),
+        ("/v1/bookings".to_owned(), json!({"hold": hold, "payment": {"provider": "stripe"}})),
+        (format!("/v1/holds/{hold}/extend"), json!({"minutes": 5})),
+        (format!("/v1/bookings/{booking}/cancel"), json!({"why": "rain"})),
+        ("/v1/offers".to_owned(), json!({"id": "opera"})),
+        ("/v1/offers/hall/block".to_owned(), json!({"units": 1})),
+    ];
+    for (path, body) in nonsense {
+        for used in ["k", "b"] {
+            let refused = admin.post_keyed(&path, used, body.clone()).await;
+            refused.expect_problem(422, "idempotency_key_reused");
+        }
+        let fresh = admin.post_keyed(&path, "never used", body.clone()).await;
+        assert_eq!(fresh.status, 400, "a key has no spaces");
+        let fresh = admin.post_keyed(&path, "never-used", body).await;
+        assert!([400, 404].contains(&fresh.status.as_u16()), "{path}: {}", fresh.status);
+    }
+    let text = [("content-type", "text/plain"), ("idempotency-key", "k")];
+    let other_type = admin.send(hyper::Method::POST, "/v1/holds", &text, "alice wants A-1").await;
+    other_type.expect_problem(422, "idempotency_key_reused");
+    let first = admin.post_keyed("/v1/holds", "k", seat("alice", "A-1")).await.expect(201);
+    assert!(first.is_replayed(), "the key stands for what it stood for");
+}
+
 #[tokio::test]
 async fn a_key_belongs_to_its_caller() {
     let app = TestApp::with_hall().await;

@@ -180,6 +180,53 @@ async fn joining_twice_is_joining_once() {
 }
 
 #[tokio::test]
+async fn a_hold_is_told_again_after_the_visit_has_ended() {
+    let app = with_room(fifo(5)).await;
+    let alice = app.client();
+    join(&alice).await;
+    turn(&app).await;
+    alice.post(PASS, json!({})).await.expect(200);
+    let held = alice.post_keyed("/v1/holds", "k", lines("A-1")).await.expect(201);
+    alice.delete(ME).await.expect(204);
+    let again = alice.post_keyed("/v1/holds", "k", lines("A-1")).await.expect(201);
+    assert!(again.is_replayed() && again.body == held.body);
+    let other = alice.post_keyed("/v1/holds", "k", lines("A-2")).await;
+    other.expect_problem(422, "idempotency_key_reused");
+    let new = alice.post_keyed("/v1/holds", "k2", lines("A-2")).await;
+    new.expect_problem(429, "queue_required");
+}
+
+#[tokio::test]
+async fn a_rooms_posts_honour_their_keys() {
+    let app = with_room(fifo(5)).await;
+    let admin = app.admin();
+    let paused = admin.post_keyed(&format!("{ROOM}/pause"), "p", json!({})).await.expect(200);
+    admin.post(&format!("{ROOM}/resume"), json!({})).await.expect(200);
+    let again = admin.post_keyed(&format!("{ROOM}/pause"), "p", json!({})).await.expect(200);
+    assert!(again.is_replayed() && again.body == paused.body, "and nothing is paused");
+    assert_eq!(app.client().get(ROOM).await.json()["state"], "open");
+    for (path, body) in [("resume", json!({})), ("fail-open", json!({})), ("pause", json!({"for": "ever"}))] {
+        let other = admin.post_keyed(&format!("{ROOM}/{path}"), "p", body).await;
+        other.expect_problem(422, "idempotency_key_reused");
+    }
+
+    let alice = app.client();
+    alice.get("/").await.expect(200);
+    let joined = alice.post_keyed(TICKETS, "t", json!({})).await.expect(201);
+    turn(&app).await;
+    // The answer was lost, and the ticket with it.
+    let bare = session_of(&alice);
+    let again = bare.post_keyed(TICKETS, "t", json!({})).await.expect(201);
+    assert!(again.is_replayed() && again.body == joined.body);
+    bare.post_keyed(PASS, "t", json!({})).await.expect_problem(422, "idempotency_key_reused");
+    let entered = bare.post_keyed(PASS, "e", json!({})).await.expect(200);
+    let again = bare.post_keyed(PASS, "e", json!({})).await.expect(200);
+    assert!(again.is_replayed() && again.body == entered.body);
+    bare.post("/v1/holds", lines("A-1")).await.expect(201);
+    assert_eq!(app.client().get(ROOM).await.json()["issued"], 1);
+}
+
+#[tokio::test]
 async fn forged_and_shared_tokens_are_refused() {
     let app = with_room(fifo(5)).await;
     let alice = app.client();
