@@ -76,8 +76,8 @@ pub fn best(plan: &SeatPlan, vacancy: &dyn Vacancy, qty: u32, category: Option<&
 }
 
 /// Up to `max` free groups to offer instead of `wanted`, each as many seats, nearest first, no seat in two of
-/// them. Groups of seats side by side where some are near; else of the nearest seats there are. Empty only when
-/// fewer seats are free than were wanted.
+/// them. Groups of seats side by side where some are near; else of the nearest seats there are. Where fewer are free than
+/// were wanted, all of those are one group. Empty only when no seat is free.
 pub fn alternatives(
     plan: &SeatPlan,
     vacancy: &dyn Vacancy,
@@ -85,7 +85,7 @@ pub fn alternatives(
     max: usize,
 ) -> Vec<Vec<UnitNo>> {
     let qty = wanted.len() as u32;
-    if qty == 0 || max == 0 || u64::from(qty) > vacancy.free() {
+    if qty == 0 || max == 0 || vacancy.free() == 0 {
         return Vec::new();
     }
     let mut hall = Hall::new(plan, vacancy, None);
@@ -100,7 +100,8 @@ pub fn alternatives(
     }
     if groups.is_empty() {
         let seats = hall.nearest_seats(qty as usize * max, point);
-        groups.extend(seats.chunks_exact(qty as usize).map(<[_]>::to_vec));
+        let whole = |group: &&[UnitNo]| group.len() == qty as usize || seats.len() < qty as usize;
+        groups.extend(seats.chunks(qty as usize).filter(whole).map(<[_]>::to_vec));
         groups.iter_mut().for_each(|group| group.sort_unstable());
     }
     groups

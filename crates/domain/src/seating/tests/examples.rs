@@ -70,7 +70,8 @@ fn alternatives_are_the_nearest_and_do_not_overlap() {
 fn alternatives_for_several_are_several_even_if_apart() {
     let hall = Drawing::new("S .x.x.");
     assert_eq!(hall.alternatives(&["A-2", "A-4"]), ["A-1 A-3"]);
-    assert!(hall.alternatives(&["A-1", "A-2", "A-3", "A-4"]).is_empty());
+    assert_eq!(hall.alternatives(&["A-1", "A-2", "A-3", "A-4"]), ["A-1 A-3 A-5"], "all that are free");
+    assert!(Drawing::new("S xx").alternatives(&["A-1"]).is_empty());
 }
 
 #[test]
