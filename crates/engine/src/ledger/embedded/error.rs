@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -48,6 +48,22 @@ impl StoreError {
                 Self::Corrupt(format!("SQLite, while {doing}: {source}"))
             }
             _ => Self::Sqlite { doing, source },
+        }
+    }
+
+    /// What is wrong with the file itself, where it is the file and not whoever reads it: its bytes, the tables that should be
+    /// in it, or an end that comes too soon.
+    pub(super) fn damage(&self) -> Option<String> {
+        let is_cut = |source: &rusqlite::Error| {
+            source.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
+        };
+        match self {
+            Self::Corrupt(what) => Some(what.clone()),
+            Self::Sqlite { doing, source } => Some(format!("SQLite, while {doing}: {source}")),
+            Self::Disk { doing, source } if is_cut(source) => {
+                Some(format!("SQLite, while {doing}: {source}"))
+            }
+            _ => None,
         }
     }
 }

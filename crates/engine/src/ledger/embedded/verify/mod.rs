@@ -68,23 +68,37 @@ impl fmt::Display for Broken {
 
 const MAX_BROKEN: usize = 100;
 
-/// Checks the books in `dir`. An error means that they could not even be read.
+/// Checks the books in `dir`. An error means that they are not there or cannot be reached; damage is a finding.
 pub fn verify(dir: &Path) -> Result<Report, StoreError> {
-    let connection = Place::existing(dir)?.reader()?;
+    let mut report = Report::default();
+    let found = Place::existing(dir)?.reader().and_then(|connection| check(&connection, &mut report));
+    match found {
+        Ok(()) => Ok(report),
+        Err(fault) => match fault.damage() {
+            Some(what) => {
+                report.breaks("file", what);
+                Ok(report)
+            }
+            None => Err(fault),
+        },
+    }
+}
+
+/// Writes down what is found, up to where there is no reading on.
+fn check(connection: &Connection, report: &mut Report) -> Result<(), StoreError> {
     let doing = StoreError::while_("reading the books");
     // One transaction, one view: a running server goes on writing meanwhile.
     connection.execute_batch("BEGIN").map_err(doing)?;
-    let mut check = Check::open(&connection).map_err(doing)?;
+    let mut check = Check::open(connection, report).map_err(doing)?;
     check.file().map_err(doing)?;
     check.journal();
     check.state();
-    check.answers()?;
-    Ok(check.report)
+    check.answers()
 }
 
 struct Check<'a> {
     from: &'a Connection,
-    report: Report,
+    report: &'a mut Report,
     state: State,
     /// Where the tables stand.
     shown: Link,
@@ -93,9 +107,9 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn open(from: &'a Connection) -> rusqlite::Result<Self> {
+    fn open(from: &'a Connection, report: &'a mut Report) -> rusqlite::Result<Self> {
         let (shown, checkpoints) = (projected(from)?, checkpoint::headers(from)?);
-        let report = Report { shown: shown.seq, checkpoints: checkpoints.len(), ..Report::default() };
+        (report.shown, report.checkpoints) = (shown.seq, checkpoints.len());
         Ok(Self { from, report, state: State::default(), shown, checkpoints })
     }
 
@@ -116,7 +130,7 @@ impl<'a> Check<'a> {
                     apply(&mut self.state, &entry.event, entry.at);
                     let at = Link { seq: entry.seq, hash };
                     if at.seq <= self.shown.seq {
-                        tables::check_entry(self.from, &self.state, &entry, hash, &mut self.report);
+                        tables::check_entry(self.from, &self.state, &entry, hash, self.report);
                     }
                     self.look_in(at);
                 })
@@ -151,7 +165,7 @@ impl<'a> Check<'a> {
             if at.hash != self.shown.hash {
                 self.report.breaks("tables", "they follow another journal than this one");
             }
-            tables::check_all(self.from, &self.state, &mut self.report);
+            tables::check_all(self.from, &self.state, self.report);
         }
         if self.checkpoints.last().is_some_and(|header| header.link.seq == at.seq) {
             let header = self.checkpoints.pop().expect("it is there");
@@ -204,7 +218,7 @@ impl<'a> Check<'a> {
     fn answers(&mut self) -> Result<(), StoreError> {
         let mut keys = HashSet::new();
         let head = self.report.entries;
-        let report = &mut self.report;
+        let report = &mut *self.report;
         answers::each(self.from, |kept| {
             report.answers += 1;
             if kept.seq > head {
