@@ -186,16 +186,4 @@ async fn offers(api: &mut Api) -> Result<Vec<Listed>, Failure> {
 struct Listed {
     id: String,
     kind: String,
-    #[serde(default)]
-    slots: Option<Slots>,
-}
-
-#[derive(Debug, Clone, serde::Deserialize)]
-struct Slots {
-    services: Vec<Service>,
-}
-
-#[derive(Debug, Clone, serde::Deserialize)]
-struct Service {
-    key: String,
 }

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use holdfast_domain::schedule::parse_date;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -59,6 +60,9 @@ struct Availability {
 struct Unit {
     unit: String,
     state: String,
+    /// Of an appointment: what begins there, and when.
+    #[serde(default)]
+    service: Option<String>,
     #[serde(default)]
     start: Option<String>,
     #[serde(default)]
@@ -74,8 +78,7 @@ impl Course {
             }
             None => default_offer(&listed)?,
         };
-        let availability: Availability = api.get(&availability_path(&offer.id)).await?;
-        let mut units = availability.units.into_iter().chain(availability.starts);
+        let mut units = on_sale(api, offer, unit).await?.into_iter();
         let found = match unit {
             Some(key) => units.find(|unit| unit.unit == key).ok_or_else(|| unknown_unit(&offer.id, key))?,
             // The last free one: the best are for people, and a demo's own buyers stay away from the back rows.
@@ -85,14 +88,11 @@ impl Course {
     }
 
     fn over(offer: &Listed, unit: Unit) -> Self {
-        let service = offer.slots.iter().flat_map(|slots| &slots.services).next();
-        let line = match (service, &unit.start) {
-            (Some(service), Some(start)) => {
-                json!({"offer": offer.id, "service": service.key, "start": start})
-            }
+        let line = match (&unit.service, &unit.start) {
+            (Some(service), Some(start)) => json!({"offer": offer.id, "service": service, "start": start}),
             _ => json!({"offer": offer.id, "unit": unit.unit}),
         };
-        let capacity = unit.remaining.filter(|_| offer.kind == "stock").unwrap_or(1).max(1);
+        let capacity = unit.remaining.unwrap_or(1).max(1);
         Self { offer: offer.id.clone(), unit: unit.unit, capacity, state: unit.state, line }
     }
 
@@ -104,6 +104,25 @@ impl Course {
             }
         }
     }
+}
+
+/// What can be raced for. Of a calendar that is what can begin, on the days around the unit where one is named: a day
+/// there may be another one on the clocks of the place.
+async fn on_sale(api: &mut Api, offer: &Listed, unit: Option<&str>) -> Result<Vec<Unit>, Failure> {
+    let mut path = availability_path(&offer.id);
+    if offer.kind != "slots" {
+        return Ok(api.get::<Availability>(&path).await?.units);
+    }
+    if let Some(key) = unit {
+        let named = || unknown_unit(&offer.id, key);
+        let day = key.get(..10).and_then(parse_date).ok_or_else(named)?;
+        let (from, to) = day.yesterday().and_then(|from| Ok((from, day.tomorrow()?))).map_err(|_| named())?;
+        path = format!("{path}?from={from}&to={to}");
+    }
+    let mut starts = api.get::<Availability>(&path).await?.starts;
+    // Of several services that can begin there, one that is free.
+    starts.sort_by_key(|start| start.state != "available");
+    Ok(starts)
 }
 
 fn unknown_offer(id: &str, listed: &[Listed]) -> Failure {

@@ -26,6 +26,35 @@ fn nobody_wins_a_seat_that_is_taken() {
 }
 
 #[test]
+fn a_slot_is_raced_by_its_start() {
+    let folder = folder();
+    let server = Server::on(folder.path());
+    // Two services and a place far from Greenwich, where the day of a unit is often another one.
+    let calendar = serde_json::json!({"id": "dr-lee", "name": "Dr Lee", "kind": "slots", "currency": "EUR", "slots": {
+        "timezone": "Pacific/Auckland", "grid_minutes": 15, "capacity": 1,
+        "hours": [{"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "09:00", "to": "17:00"}],
+        "services": [{"key": "check", "minutes": 15, "price": 4000},
+            {"key": "consult", "minutes": 30, "buffer_after_minutes": 15, "price": 8000}]}});
+    assert_eq!(server.post("/v1/offers", &[], &calendar).status, 201);
+    let path = "/v1/offers/dr-lee/availability?from=2027-03-01&to=2027-03-01";
+    let starts = server.get(path).json()["starts"].clone();
+    let race = |more: &[&str]| {
+        let race =
+            ["race", "--url", &server.url, "--key", KEY, "--offer", "dr-lee", "--buyers", "20", "--json"];
+        run(&[&race, more].concat())
+    };
+    let unit = starts[0]["unit"].as_str().unwrap();
+    assert!(unit.starts_with("2027-02-28"), "{unit}");
+    let result = race(&["--unit", unit]).expect(0).json();
+    assert_eq!((result["won"].as_u64(), result["refused"].as_u64()), (Some(1), Some(19)), "{result}");
+    assert_eq!((&result["double_bookings"], &result["unit"]), (&0.into(), &unit.into()));
+    assert_eq!(server.get(path).json()["starts"][0]["state"], "held");
+    assert_eq!(race(&[]).expect(0).json()["won"], 1, "without --unit a free start is chosen");
+    assert!(race(&["--unit", "2027-03-01T03:00Z"]).expect(2).err.contains("no unit"));
+    assert!(race(&["--unit", "noon"]).expect(2).err.contains("no unit"));
+}
+
+#[test]
 fn a_race_leaves_its_picture_in_a_file_and_in_the_lab() {
     let folder = folder();
     let server = Server::on(folder.path()).with_hall();
