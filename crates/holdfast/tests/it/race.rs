@@ -57,7 +57,12 @@ fn a_slot_is_raced_by_its_start() {
 #[test]
 fn a_race_leaves_its_picture_in_a_file_and_in_the_lab() {
     let folder = folder();
-    let server = Server::on(folder.path()).with_hall();
+    let serve = |lab| {
+        let flags = ["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--lab", lab, "--data"];
+        Server::start(holdfast(&flags).arg(folder.path()))
+    };
+    let server = serve("false").with_hall();
+    assert_eq!(server.get("/lab").status, 404);
     let file = folder.path().join("race.html");
     let race = |more: &[&str]| {
         let race = ["race", "--url", &server.url, "--key", KEY, "--buyers", "20", "--json"];
@@ -69,10 +74,7 @@ fn a_race_leaves_its_picture_in_a_file_and_in_the_lab() {
     assert!(result["picture"].is_null(), "this server has no lab");
     drop(server);
 
-    let server = Server::start(
-        holdfast(&["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--lab", "--data"])
-            .arg(folder.path()),
-    );
+    let server = Server::on(folder.path());
     let result =
         run(&["race", "--url", &server.url, "--key", KEY, "--buyers", "20", "--json"]).expect(0).json();
     let link = result["picture"].as_str().unwrap();
