@@ -13,26 +13,45 @@ const FORGET_SLICE: i64 = 1_000;
 const FORGET_EVERY: u32 = 120;
 /// Without a sweep, how often to look for answers to forget.
 const QUIET: Duration = Duration::from_secs(1);
+/// From the end of a hold to the sweep that writes it down, at least: nobody waits for it, and what runs out together is
+/// swept together.
+const SOONEST: Duration = Duration::from_millis(50);
 
 pub(super) async fn run(books: Arc<Books>) {
-    let mut rounds: u32 = 0;
+    let mut forgotten_at = instant_now();
+    let mut failed = false;
     loop {
-        // A different moment on every node, so that they do not all sweep the same holds.
         let pause = books.limits.tidy_every.unwrap_or(QUIET);
-        let jitter = pause.mul_f64(f64::from(crate::mint::random_bits() as u8) / 512.0);
-        tokio::time::sleep(pause + jitter).await;
-        if books.limits.tidy_every.is_some()
-            && let Err(trouble) = tidy(&books).await
-        {
-            tracing::debug!(%trouble, "the sweep will try again");
+        let wait = match books.limits.tidy_every {
+            Some(_) if !failed => pause.min(until_due(&books).await.unwrap_or(pause)).max(SOONEST),
+            _ => pause,
+        };
+        // A different moment on every node, so that they do not all sweep the same holds.
+        let jitter = wait.mul_f64(f64::from(crate::mint::random_bits() as u8) / 512.0);
+        tokio::time::sleep(wait + jitter.min(SOONEST)).await;
+        if books.limits.tidy_every.is_some() {
+            let tidied = tidy(&books).await;
+            failed = tidied.is_err();
+            if let Err(trouble) = tidied {
+                tracing::debug!(%trouble, "the sweep will try again");
+            }
         }
-        rounds = rounds.wrapping_add(1);
-        if rounds.is_multiple_of(FORGET_EVERY)
-            && let Err(trouble) = forget(&books).await
-        {
-            tracing::debug!(%trouble, "old answers are forgotten another time");
+        if forgotten_at.elapsed() >= pause * FORGET_EVERY {
+            forgotten_at = instant_now();
+            if let Err(trouble) = forget(&books).await {
+                tracing::debug!(%trouble, "old answers are forgotten another time");
+            }
         }
     }
+}
+
+/// How long until the next hold that this node knows of runs out. One that is placed meanwhile runs out later than the
+/// sweep pauses, and is seen before.
+async fn until_due(books: &Books) -> Option<Duration> {
+    let copy = books.loaded().await.ok()?;
+    let due = copy.state.next_due()?;
+    let left_ms = due.ms_since(copy.about_now(&books.time));
+    Some(Duration::from_millis(left_ms.max(0) as u64) + SOONEST)
 }
 
 async fn tidy(books: &Books) -> Result<(), Trouble> {
