@@ -53,12 +53,16 @@ impl Live {
 
     /// On a database of its own: two subjects on one would see each other's offers.
     pub fn postgres(url: String, claiming: Claiming, now: Moment) -> Self {
-        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, true, runtime, clock)))
+        Self::open(
+            now,
+            Box::new(move |runtime, clock| open_postgres(&url, claiming, Some(true), runtime, clock)),
+        )
     }
 
-    /// Through a pooler that hands out connections by transaction, where nothing prepared is found again.
+    /// Through a pooler that hands out connections by transaction, where nothing prepared is found again: found out, not
+    /// said.
     pub fn postgres_by_transaction(url: String, claiming: Claiming, now: Moment) -> Self {
-        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, false, runtime, clock)))
+        Self::open(now, Box::new(move |runtime, clock| open_postgres(&url, claiming, None, runtime, clock)))
     }
 
     /// Any ledger, opened anew at every restart.
@@ -122,7 +126,7 @@ pub fn embedded_without_sweep(
 fn open_postgres(
     url: &str,
     claiming: Claiming,
-    prepared_statements: bool,
+    prepared_statements: Option<bool>,
     runtime: &Runtime,
     clock: &Arc<ManualClock>,
 ) -> Result<Box<dyn Ledger>, LedgerError> {
@@ -132,7 +136,7 @@ fn open_postgres(
 pub fn postgres_without_sweep(
     url: &str,
     claiming: Claiming,
-    prepared_statements: bool,
+    prepared_statements: Option<bool>,
     runtime: &Runtime,
     clock: &Arc<ManualClock>,
 ) -> Result<PostgresLedger, LedgerError> {

@@ -66,7 +66,10 @@ impl Reader<'_> {
             connect_timeout: self.duration("pg_connect_timeout", MS..=HOUR),
             statement_timeout: self.duration("pg_statement_timeout", MS..=HOUR),
             lock_timeout: self.duration("pg_lock_timeout", MS..=HOUR),
-            prepared_statements: self.flag("pg_prepared_statements"),
+            prepared_statements: match self.one_of("pg_prepared_statements", &["auto", "true", "false"]) {
+                "auto" => None,
+                said => Some(said == "true"),
+            },
             url,
         })
     }

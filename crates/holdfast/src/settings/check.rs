@@ -311,7 +311,7 @@ impl Reader<'_> {
         self.one_of(key, &["false", "true"]) == "true"
     }
 
-    fn one_of(&mut self, key: &'static str, words: &[&'static str]) -> &'static str {
+    pub(super) fn one_of(&mut self, key: &'static str, words: &[&'static str]) -> &'static str {
         self.parsed(key, |text| {
             let word = words.iter().copied().find(|&word| word == text);
             word.ok_or_else(|| format!("must be {}", words.join(" or ")))

@@ -332,9 +332,9 @@ pub const SPECS: &[Spec] = &[
     setting(
         POSTGRES,
         "pg_prepared_statements",
-        "BOOL",
-        "true",
-        "Keep statements prepared; turn off behind a pooler that works by transaction",
+        "auto|true|false",
+        "auto",
+        "Keep statements prepared; auto finds out whether a pooler that works by transaction forgets them",
     ),
     setting(POSTGRES, "pg_batches", "N", "2", "Batches of one node under way at once"),
     setting(POSTGRES, "pg_queue", "N", "8192", "Commands waiting in each lane"),

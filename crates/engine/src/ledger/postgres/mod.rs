@@ -365,6 +365,7 @@ impl PostgresLedger {
         });
         let loaded = thread.spawn(Arc::clone(&books).load()).await;
         loaded.unwrap_or_else(|why| Err(Trouble::Down(why.to_string().into())))?;
+        books.sessions.find_out().await?;
         let limits = &books.limits;
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         let turns = Arc::new(tokio::sync::Semaphore::new(1));

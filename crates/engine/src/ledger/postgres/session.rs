@@ -9,7 +9,13 @@
 //! A session that is dropped inside a transaction is closed, never handed back: whatever was cancelled on it can
 //! surprise nobody.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures::TryStreamExt as _;
@@ -117,8 +123,8 @@ pub struct Connecting {
     pub statement_timeout: Duration,
     /// How long a statement may wait for somebody else's lock.
     pub lock_timeout: Duration,
-    /// Keep prepared statements. Turn off behind a pooler that hands out connections by transaction.
-    pub prepared_statements: bool,
+    /// Keep prepared statements, which a pooler that hands out connections by transaction may lose; `None` finds out.
+    pub prepared_statements: Option<bool>,
 }
 
 impl Connecting {
@@ -130,7 +136,7 @@ impl Connecting {
             connect_timeout: Duration::from_secs(1),
             statement_timeout: Duration::from_secs(3),
             lock_timeout: Duration::from_secs(2),
-            prepared_statements: true,
+            prepared_statements: None,
         }
     }
 
@@ -153,7 +159,10 @@ pub(super) struct Sessions {
     settling: Pool,
     begin: Arc<str>,
     statement_timeout: Duration,
-    prepared: bool,
+    /// Whether statements are prepared once and kept.
+    prepared: Arc<AtomicBool>,
+    /// It was not said whether they should be.
+    finds_out: bool,
 }
 
 impl Sessions {
@@ -183,8 +192,50 @@ impl Sessions {
             )
             .into(),
             statement_timeout: connecting.statement_timeout,
-            prepared: connecting.prepared_statements,
+            prepared: Arc::new(connecting.prepared_statements.unwrap_or(false).into()),
+            finds_out: connecting.prepared_statements.is_none(),
         })
+    }
+
+    /// Keeps statements prepared from now on, where they are found again and nobody said otherwise.
+    pub(super) async fn find_out(&self) -> Result<(), Trouble> {
+        if self.finds_out {
+            let kept = self.finds_again().await?;
+            self.prepared.store(kept, Ordering::Relaxed);
+            if !kept {
+                tracing::info!(
+                    "PostgreSQL is behind a pooler that forgets prepared statements: none are kept \
+                     (pg_prepared_statements = true or false settles it)"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares a statement on one connection, lets another one begin a transaction, and looks for the statement: a pooler
+    /// that hands out its connections by transaction has just given that one away.
+    async fn finds_again(&self) -> Result<bool, Trouble> {
+        let (one, mut other) = (self.ordinary().await?, self.urgent().await?);
+        let statement = one.bounded(one.client().prepare("SELECT 1")).await?;
+        other.begin().await?;
+        let found = one.bounded(one.client().query(&statement, &[])).await.is_ok();
+        other.roll_back().await;
+        Ok(found)
+    }
+
+    /// A pooler came in between later, or was lucky before.
+    fn noticed(&self, fault: &tokio_postgres::Error) {
+        let forgotten = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
+        let is_forgotten = fault.code().is_some_and(|code| forgotten.contains(code));
+        if self.finds_out && is_forgotten && self.prepared.swap(false, Ordering::Relaxed) {
+            tracing::warn!(
+                "a prepared statement was not found again, as behind a pooler: none are kept any more"
+            );
+        }
+    }
+
+    fn keeps_prepared(&self) -> bool {
+        self.prepared.load(Ordering::Relaxed)
     }
 
     pub(super) async fn ordinary(&self) -> Result<Session, Trouble> {
@@ -249,7 +300,7 @@ impl Session {
 
     pub(super) async fn rows(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
         self.bounded(async {
-            if self.of.prepared {
+            if self.of.keeps_prepared() {
                 let statement = self.client().prepare_typed_cached(sql.text, sql.types).await?;
                 return self.client().query(&statement, args).await;
             }
@@ -272,7 +323,7 @@ impl Session {
     /// How many rows the statement changed.
     pub(super) async fn change(&self, sql: &Sql, args: Args<'_>) -> Result<u64, Trouble> {
         self.bounded(async {
-            if self.of.prepared {
+            if self.of.keeps_prepared() {
                 let statement = self.client().prepare_typed_cached(sql.text, sql.types).await?;
                 return self.client().execute(&statement, args).await;
             }
@@ -306,7 +357,7 @@ impl Session {
     /// Makes these known to PostgreSQL. What is sent in one breath must arrive in the order it was sent, and a
     /// statement that first has to be made known comes late.
     pub(super) async fn know(&self, statements: &[&Sql]) -> Result<(), Trouble> {
-        if self.of.prepared {
+        if self.of.keeps_prepared() {
             for sql in statements {
                 self.bounded(self.client().prepare_typed_cached(sql.text, sql.types)).await?;
             }
@@ -351,7 +402,7 @@ impl Session {
         // The server's own limit comes first; this one is for a server that says nothing at all.
         let silence = self.of.statement_timeout + Duration::from_millis(500);
         match timeout(silence, work).await {
-            Ok(done) => Ok(done?),
+            Ok(done) => Ok(done.inspect_err(|fault| self.of.noticed(fault))?),
             Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
         }
     }

@@ -127,7 +127,7 @@ fn story_behind(gate: Strategy, text: &'static str) -> impl Fn(&[Mistake]) -> Fo
         let mut subject = Live::open_awake(
             story_start(),
             Box::new(move |runtime, clock| {
-                let books = postgres_without_sweep(&url, claiming(gate), true, runtime, clock)?;
+                let books = postgres_without_sweep(&url, claiming(gate), Some(true), runtime, clock)?;
                 let redis = Arc::clone(&looked_at);
                 let awake: IsWhole = Arc::new(move |offer| {
                     let whole = redis.ask(&["HEXISTS", &format!("hf:{{{offer}}}:slate"), "mark"]);

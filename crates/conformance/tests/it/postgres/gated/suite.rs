@@ -38,7 +38,7 @@ impl Subject {
         Live::open_awake(
             story_start(),
             Box::new(move |runtime, clock| {
-                let books = postgres_without_sweep(&url, claiming(gate), true, runtime, clock)?;
+                let books = postgres_without_sweep(&url, claiming(gate), Some(true), runtime, clock)?;
                 let looked_at = Arc::clone(&servers);
                 let awake: IsWhole = Arc::new(move |offer| looked_at.is_whole(offer));
                 let before = Before {
