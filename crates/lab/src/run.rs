@@ -462,6 +462,7 @@ mod tests {
         let mut servers = Servers {
             postgres: Err("postgres is not installed".to_owned()),
             redis: Err("redis-server is not installed".to_owned()),
+            apart: Ok(Vec::new()),
             mark: Mark::new(),
         };
         let progress = Steps(parking_lot::Mutex::default());

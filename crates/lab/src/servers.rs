@@ -21,6 +21,8 @@ const APART: usize = 3;
 pub(crate) struct Servers {
     pub postgres: Result<PostgresServer, String>,
     pub redis: Result<RedisServers, String>,
+    /// For `redlock`, where fewer were named than it needs: ours, and nobody's to hurt.
+    pub apart: Result<Vec<Redis>, String>,
     /// Begins the name of whatever is made there.
     pub mark: Mark,
 }
@@ -53,7 +55,11 @@ impl Servers {
             Some(addresses) => Ok(RedisServers::named(addresses).await?),
             None => RedisServers::private().await,
         };
-        Ok(Self { postgres, redis, mark: Mark::new() })
+        let apart = match &redis {
+            Ok(named) if named.addresses.len() < APART => start_apart().await,
+            _ => Ok(Vec::new()),
+        };
+        Ok(Self { postgres, redis, apart, mark: Mark::new() })
     }
 
     /// Why a strategy cannot run here.
@@ -65,9 +71,11 @@ impl Servers {
         let GateNeed::Must(_) = strategy.gate() else { return None };
         match &self.redis {
             Err(why) => Some(why.clone()),
-            Ok(redis) if strategy == Strategy::Redlock && redis.addresses.len() < APART => Some(format!(
-                "redlock needs {APART} independent Redis servers; name them with commas in --gate"
-            )),
+            Ok(_) if strategy == Strategy::Redlock => self.apart.as_ref().err().map(|why| {
+                format!(
+                    "redlock needs {APART} independent Redis servers; name them with commas in --gate ({why})"
+                )
+            }),
             Ok(_) => None,
         }
     }
@@ -76,7 +84,11 @@ impl Servers {
     pub(crate) fn gate(&self, strategy: Strategy) -> Option<String> {
         let redis = self.redis.as_ref().ok()?;
         match strategy.gate() {
-            GateNeed::Must("redlock") => Some(redis.addresses.join(",")),
+            GateNeed::Must("redlock") if redis.addresses.len() >= APART => Some(redis.addresses.join(",")),
+            GateNeed::Must("redlock") => {
+                let apart: Vec<String> = self.apart.as_ref().ok()?.iter().map(Redis::url).collect();
+                Some(apart.join(","))
+            }
             GateNeed::Must(_) => redis.addresses.first().cloned(),
             _ => None,
         }
@@ -162,13 +174,7 @@ impl RedisServers {
     }
 
     async fn private() -> Result<Self, String> {
-        let lacking = missing(holdfast_rigs::Program::REDIS);
-        if let Some(program) = lacking.first() {
-            return Err(program.to_string());
-        }
-        let start = || (0..APART).map(|_| Redis::start()).collect::<Result<Vec<_>, _>>();
-        let started = tokio::task::spawn_blocking(start).await;
-        let rigs = started.map_err(|fault| fault.to_string())?.map_err(|fault| fault.to_string())?;
+        let rigs = start_apart().await?;
         let addresses: Vec<String> = rigs.iter().map(Redis::url).collect();
         let version = version(&addresses[0]).await.map_err(|fault| fault.to_string())?;
         Ok(Self { rigs: Arc::new(rigs), addresses, version })
@@ -186,6 +192,17 @@ impl RedisServers {
     pub(crate) fn first(&self) -> Option<&str> {
         self.addresses.first().map(String::as_str).filter(|address| !address.contains("sentinel"))
     }
+}
+
+/// Private servers, as many as `redlock` needs.
+async fn start_apart() -> Result<Vec<Redis>, String> {
+    let lacking = missing(holdfast_rigs::Program::REDIS);
+    if let Some(program) = lacking.first() {
+        return Err(program.to_string());
+    }
+    let start = || (0..APART).map(|_| Redis::start()).collect::<Result<Vec<_>, _>>();
+    let started = tokio::task::spawn_blocking(start).await;
+    started.map_err(|fault| fault.to_string())?.map_err(|fault| fault.to_string())
 }
 
 async fn version(address: &str) -> redis::RedisResult<String> {

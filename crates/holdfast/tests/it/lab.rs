@@ -163,6 +163,7 @@ fn on_servers_that_are_named_it_leaves_nothing() {
         rows.filter(|row| row["strategy"] == strategy && row["scenario"] == scenario).count() == 1
     };
     assert!(ran("lock", "one_seat") && ran("lua", "hot_stock") && ran("lua", "fault_server_killed"));
+    assert!(ran("redlock", "one_seat") && ran("redlock", "hot_stock"), "on servers of its own");
     assert!(!ran("lua", "fault_redis_flushed"), "somebody else's servers are not broken");
     assert_eq!(databases(), before);
     let Reply::Array(left) = redis.ask(&["KEYS", "*"]).unwrap() else { panic!("KEYS answers with a list") };
