@@ -23,7 +23,7 @@ use super::{
 use crate::ledger::embedded::instant_now;
 
 /// The node's copy, while there is one.
-pub(super) type Copy = Arc<RwLock<Option<Replica>>>;
+pub(super) type SharedCopy = Arc<RwLock<Option<Replica>>>;
 
 /// How a load ended, once it has.
 type Ended = Option<Result<(), Trouble>>;
@@ -38,13 +38,13 @@ pub(super) struct Loads {
 /// What a load needs.
 #[derive(Debug, Clone)]
 struct Work {
-    copy: Copy,
+    copy: SharedCopy,
     sessions: Sessions,
     time: Time,
 }
 
 impl Loads {
-    pub(super) fn new(copy: Copy, sessions: Sessions, time: Time, thread: Handle) -> Self {
+    pub(super) fn new(copy: SharedCopy, sessions: Sessions, time: Time, thread: Handle) -> Self {
         Self { work: Work { copy, sessions, time }, thread, last: Mutex::default() }
     }
 

@@ -54,7 +54,7 @@ use self::{
     feed::Feed,
     known::Known,
     lanes::{Lanes, Turn},
-    loading::{Copy, Loads},
+    loading::{Loads, SharedCopy},
     own_thread::OwnThread,
     replica::{Replica, Unseen},
     session::{Sessions, Trouble},
@@ -158,7 +158,7 @@ impl Default for Limits {
 /// What everything here shares.
 struct Books {
     sessions: Sessions,
-    copy: Copy,
+    copy: SharedCopy,
     loads: Loads,
     feed: Feed,
     time: Time,
@@ -350,7 +350,7 @@ impl PostgresLedger {
         let (lanes, waiting) = Lanes::new(limits.queue);
         let (known, keys) = Known::new(limits.queue);
         let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
-        let (sessions, copy) = (Sessions::new(&connecting, limits.batches)?, Copy::default());
+        let (sessions, copy) = (Sessions::new(&connecting, limits.batches)?, SharedCopy::default());
         let books = Arc::new(Books {
             loads: Loads::new(Arc::clone(&copy), sessions.clone(), time.clone(), thread.handle()),
             sessions,
