@@ -50,7 +50,7 @@ fn a_slot_is_raced_by_its_start() {
     assert_eq!((&result["double_bookings"], &result["unit"]), (&0.into(), &unit.into()));
     assert_eq!(server.get(path).json()["starts"][0]["state"], "held");
     assert_eq!(race(&[]).expect(0).json()["won"], 1, "without --unit a free start is chosen");
-    assert!(race(&["--unit", "2027-03-01T03:00Z"]).expect(2).err.contains("no unit"));
+    assert!(race(&["--unit", "2027-03-01T08:00Z"]).expect(2).err.contains("no unit"));
     assert!(race(&["--unit", "noon"]).expect(2).err.contains("no unit"));
 }
 
