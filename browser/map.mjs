@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { assertAccessible } from "./support/axe.mjs";
-import { openHouse } from "./support/browser.mjs";
+import { openHouse, passes, runsAhead } from "./support/browser.mjs";
 import { startProxy } from "./support/proxy.mjs";
 import { knob } from "./support/tools.mjs";
 
@@ -108,6 +108,38 @@ house.test("a party sits together, in one hold", async ({ visit, shop }) => {
   const link = page.getByRole("link", { name: "Check out" });
   const hold = await shop.api.get(`/v1/holds/${(await link.getAttribute("href")).split("/").at(-1)}`);
   assert.deepEqual(hold.lines.map(({ unit }) => unit).sort(), ["D-6", "D-7", "D-8"]);
+});
+
+house.test("the clock of a hold speaks once a minute, and its time starts anew from the map", async ({ visitor, shop }) => {
+  const context = await visitor();
+  await runsAhead(context);
+  const page = await context.newPage();
+  await page.goto("/o/hall");
+  await page.locator(`${MAP}[data-state=live]`).waitFor();
+  await clickSeat(page, "B-3");
+  const card = page.locator(".map-hold");
+  await card.waitFor();
+  const id = await card.getAttribute("data-hold");
+  const spoken = card.getByRole("status");
+  await card.getByRole("timer").filter({ hasText: /^(10:00|9:)/ }).waitFor();
+  assert.equal(await spoken.textContent(), "", "nothing is said of a time that was just told");
+
+  await passes(page, 61_000);
+  await spoken.filter({ hasText: "Row B, seat 3: 9 minutes left" }).waitFor({ state: "attached" });
+  await passes(page, 60_000);
+  await spoken.filter({ hasText: "Row B, seat 3: 8 minutes left" }).waitFor({ state: "attached" });
+  await passes(page, 430_000);
+  await spoken.filter({ hasText: "You can extend the hold." }).waitFor({ state: "attached" });
+  await card.locator(".extend.offered").waitFor();
+  await assertAccessible(page, "an extension is offered");
+
+  const before = Date.parse((await shop.api.get(`/v1/holds/${id}`)).expires_at);
+  await page.getByRole("button", { name: "Extend Row B, seat 3" }).click();
+  await card.getByRole("timer").filter({ hasText: /^(10:00|9:)/ }).waitFor();
+  const hold = await shop.api.get(`/v1/holds/${id}`);
+  assert.ok(Date.parse(hold.expires_at) > before, "the end has moved");
+  assert.equal(hold.extensions, 1);
+  assert.equal(await card.locator(".extend.offered").count(), 0, "and is offered again when it comes near");
 });
 
 house.test("two viewers see a hold at once", async ({ visit }) => {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 
 import { assertAccessible } from "./support/axe.mjs";
-import { openHouse } from "./support/browser.mjs";
+import { openHouse, passes, runsAhead } from "./support/browser.mjs";
 
 const house = openHouse();
 
@@ -183,7 +183,35 @@ house.test("two browsers race for one seat: one has it, the other has another", 
   assert.deepEqual(placed.map(({ hold }) => hold), [idIn(won[0])], "the journal agrees");
 });
 
-house.test("time runs out: an extension is offered, and afterwards a way back", async ({ visit, shop }) => {
+house.test("the clock speaks once a minute, and an extension is offered before the end", async ({ visitor, shop }) => {
+  const context = await visitor();
+  await runsAhead(context);
+  const page = await context.newPage();
+  await holdBest(page, 1);
+  const hold = idIn(page);
+  const clock = page.locator("hold-timer.big");
+  const spoken = clock.getByRole("status");
+  const says = (words) => spoken.filter({ hasText: words }).waitFor({ state: "attached" });
+  await clock.getByRole("timer").filter({ hasText: /^(10:00|9:)/ }).waitFor();
+  assert.equal(await spoken.textContent(), "", "what the page has just said is not said again");
+  await passes(page, 61_000);
+  await says("9 minutes left");
+  await passes(page, 60_000);
+  await says("8 minutes left");
+  await passes(page, 430_000);
+  await says("You can extend the hold.");
+  await page.locator("form.extend.offered").waitFor();
+
+  const before = Date.parse((await shop.api.get(`/v1/holds/${hold}`)).expires_at);
+  await button(page, "Extend the hold").click();
+  await page.getByText("You can do this 2 more times.").waitFor();
+  await clock.getByRole("timer").filter({ hasText: /^(10:00|9:)/ }).waitFor();
+  const extended = await shop.api.get(`/v1/holds/${hold}`);
+  assert.ok(Date.parse(extended.expires_at) > before, "the end has moved");
+  assert.equal(extended.extensions, 1);
+});
+
+house.test("time runs out, and there is a way back", async ({ visit, shop }) => {
   await shop.api.post("/v1/offers", {
     id: "brief", name: "Brief encounter", kind: "stock", currency: "EUR", hold_ttl_s: 3,
     stock: { lines: [{ key: "GA", capacity: 5, price: 500 }] },
@@ -191,7 +219,6 @@ house.test("time runs out: an extension is offered, and afterwards a way back", 
   const page = await visit("/o/brief");
   await assertAccessible(page, "stock");
   await button(page, "Hold").click();
-  await page.locator("form.extend.offered").waitFor();
   await page.getByRole("heading", { name: "Time is up" }).waitFor();
   await assertAccessible(page, "time is up");
   await button(page, "Try to hold it again").click();

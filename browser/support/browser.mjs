@@ -95,6 +95,17 @@ async function newVisitor(browser, url, wishes) {
   return context;
 }
 
+/** The clock that never jumps, of pages that this visitor opens from now on, can be put forward by `passes`. */
+export const runsAhead = (context) =>
+  context.addInitScript(() => {
+    const now = performance.now.bind(performance);
+    globalThis.aheadMs = 0;
+    performance.now = () => now() + globalThis.aheadMs;
+  });
+
+/** So much time passes on the page, and none on the server. */
+export const passes = (page, ms) => page.evaluate((ms) => void (globalThis.aheadMs += ms), ms);
+
 /** A script that threw, or a page that broke its own policy, fails the test that met it. */
 function noFaults(context) {
   if (context.faults.length) throw new Error(`the page met faults of its own:\n${context.faults.join("\n")}`);

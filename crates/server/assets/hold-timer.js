@@ -5,13 +5,17 @@
 // sleep with the machine.
 //
 // With `data-attend="hold_…"` the server hears when the page goes away, and when it is there again.
+//
+// A script that shows a hold makes one of these with `endsAt` set, by the page's own clock that never jumps, and with
+// `data-name` where there may be several. It hears `hold-read` (with the hold) when the server was asked again and
+// `hold-over` when nothing is left; where it takes these over by `preventDefault`, the page is not loaded anew.
 
 import { attend, comeBack } from "./hold-presence.js";
 
 const ASK_AGAIN_AFTER_MS = 20_000;
 const OFFER_EXTENSION_MS = 60_000;
 
-class HoldTimer extends HTMLElement {
+export class HoldTimer extends HTMLElement {
   #endsAt = 0;
   #ticking = 0;
   #saidMinutes = null;
@@ -22,10 +26,9 @@ class HoldTimer extends HTMLElement {
   connectedCallback() {
     // The answer arrived some time before this script ran.
     const arrived = performance.getEntriesByType("navigation")[0]?.responseStart ?? performance.now();
-    this.#endsAt = arrived + Number(this.dataset.leftMs);
-    this.figure = this.querySelector(".timer-figure") ?? this;
-    this.status = this.#live();
-    this.#ticking = setInterval(() => this.#tick(), 250);
+    this.#endsAt ||= arrived + Number(this.dataset.leftMs);
+    this.figure = this.querySelector("[role=timer]") ?? this;
+    this.status ??= this.#live();
     document.addEventListener("visibilitychange", this);
     addEventListener("pageshow", this);
     this.#leave = new AbortController();
@@ -33,7 +36,7 @@ class HoldTimer extends HTMLElement {
       attend(this.dataset.attend, this.#leave);
       document.querySelector("[data-leaving]")?.removeAttribute("hidden");
     }
-    this.#tick();
+    this.#count();
   }
 
   disconnectedCallback() {
@@ -52,6 +55,28 @@ class HoldTimer extends HTMLElement {
   /** What is left, by the server's word and the time since. */
   get leftMs() {
     return Math.max(0, this.#endsAt - performance.now());
+  }
+
+  /** Another end, as after an extension: what was said of the old one does not count any more. */
+  set endsAt(endsAt) {
+    if (endsAt === this.#endsAt) return;
+    this.#endsAt = endsAt;
+    this.dataset.leftMs = String(Math.round(this.leftMs));
+    this.#saidMinutes = null;
+    this.#offered = false;
+    this.#extension?.classList.remove("offered");
+    if (this.isConnected) this.#count();
+  }
+
+  /** The way to more time: in the hold's own card, or on its page. */
+  get #extension() {
+    return (this.closest(".map-hold") ?? document).querySelector(".extend");
+  }
+
+  #count() {
+    clearInterval(this.#ticking);
+    this.#ticking = setInterval(() => this.#tick(), 250);
+    this.#tick();
   }
 
   #live() {
@@ -83,16 +108,21 @@ class HoldTimer extends HTMLElement {
     if (minutes === this.#saidMinutes) return;
     const first = this.#saidMinutes === null;
     this.#saidMinutes = minutes;
-    if (!first) this.status.textContent = minutes === 1 ? "Less than one minute left" : `${minutes} minutes left`;
+    if (!first) this.#say(minutes === 1 ? "Less than one minute left" : `${minutes} minutes left`);
+  }
+
+  #say(words) {
+    const { name } = this.dataset;
+    if (this.status) this.status.textContent = name ? `${name}: ${words}` : words;
   }
 
   #offerExtension() {
     if (this.#offered || !this.hasAttribute("data-may-extend")) return;
     this.#offered = true;
-    const form = document.querySelector("form.extend");
-    form?.classList.add("offered");
-    form?.querySelector("button")?.classList.remove("quiet-button");
-    if (this.status) this.status.textContent = "Time is running out. You can extend the hold.";
+    const way = this.#extension;
+    way?.classList.add("offered");
+    (way?.querySelector("button") ?? way)?.classList.remove("quiet-button");
+    this.#say("Time is running out. You can extend the hold.");
   }
 
   async #askServer(persisted) {
@@ -104,6 +134,7 @@ class HoldTimer extends HTMLElement {
       const answer = await fetch(`/v1/holds/${this.dataset.hold}`, { cache: "no-store" });
       if (!answer.ok) return;
       const hold = await answer.json();
+      if (!this.#tell("hold-read", hold)) return;
       if (hold.state !== "active") location.reload();
       this.#endsAt = asked + hold.expires_in_ms;
     } catch {
@@ -114,7 +145,12 @@ class HoldTimer extends HTMLElement {
   /** The page of a hold that is over says what can be done; the server decides whether it is. */
   #over() {
     clearInterval(this.#ticking);
-    if (this.dataset.hold) setTimeout(() => location.reload(), 1000);
+    if (this.#tell("hold-over") && this.dataset.hold) setTimeout(() => location.reload(), 1000);
+  }
+
+  /** Whether what follows is left to this element. */
+  #tell(event, detail) {
+    return this.dispatchEvent(new CustomEvent(event, { bubbles: true, cancelable: true, detail }));
   }
 }
 

@@ -8,11 +8,19 @@ import { Refusal, newIntention } from "./holdfast.js";
 import { isNewer } from "./seat-model.js";
 
 const KEPT = 20;
+/** How often a hold may be extended; the server says so too. */
+const MOST_EXTENSIONS = 3;
+
+/** What is said of a hold that is no longer there to be extended. */
+const OVER = new Set(["unknown_hold", "hold_expired", "hold_released", "already_booked"]);
 
 export class SeatClaims {
   /** Units on their way. */
   claiming = new Set();
-  /** Live holds by id: `{ id, units, amount, version, endsAt, attended }`, the end by this page's own clock that never jumps. */
+  /**
+   * Live holds by id: `{ id, units, amount, version, endsAt, mayExtend, attended }`, the end by this page's own clock that
+   * never jumps.
+   */
   holds = new Map();
   #ofUnit = new Map();
 
@@ -53,6 +61,22 @@ export class SeatClaims {
     }
   }
 
+  /** Starts a hold's time anew. Answers with the hold, or throws the refusal; one that is over is forgotten. */
+  async extend(id) {
+    try {
+      return this.#keep(await this.client.extendHold(id), { fresh: true });
+    } catch (fault) {
+      if (fault instanceof Refusal && OVER.has(fault.code)) this.forget(id);
+      throw fault;
+    }
+  }
+
+  /** What the server just said of a hold. */
+  heard(hold) {
+    if (hold.state === "active") this.#keep(hold, { fresh: true });
+    else this.forget(hold.id);
+  }
+
   /** Gives a hold back. One that is gone already is gone. */
   async release(id) {
     try {
@@ -89,7 +113,8 @@ export class SeatClaims {
     const attended = new AbortController();
     this.signal.addEventListener("abort", () => attended.abort(), { signal: attended.signal });
     attend(hold.id, { signal: attended.signal, fresh });
-    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt, attended };
+    const mayExtend = hold.extensions < MOST_EXTENSIONS;
+    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt, mayExtend, attended };
     this.holds.set(hold.id, kept);
     units.forEach((unit) => this.#ofUnit.set(unit, kept));
     this.#remember();

@@ -28,6 +28,12 @@ const MOST_BY_SEAT = 200;
 /** How many deltas' times are kept for those who measure. */
 const TIMES_KEPT = 256;
 
+/** How long it is until then, in words. */
+function minutesTo(endsAt) {
+  const minutes = Math.max(1, Math.round((endsAt - performance.now()) / 60_000));
+  return `${minutes} ${minutes === 1 ? "minute" : "minutes"}`;
+}
+
 export class SeatMap extends HTMLElement {
   #leave = null;
   #client = new Holdfast();
@@ -232,8 +238,8 @@ export class SeatMap extends HTMLElement {
     this.parts.sectionFigures.textContent = `${free} of ${seats} free · ${this.model.price(price)} · category ${category}`;
     const left = document.querySelector('.head-figures [data-live="left"]');
     if (left) left.textContent = this.model.freeInWords;
-    yourHolds(this.parts, this.model, this.claims, { onRelease: (id) => this.#release(id) });
-    this.#tick();
+    const acts = { onExtend: (id) => this.#extend(id), onRelease: (id) => this.#release(id) };
+    yourHolds(this.parts, this.model, this.claims, acts);
   }
 
   // ── Claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -288,8 +294,7 @@ export class SeatMap extends HTMLElement {
     this.#say(`Claiming ${this.model.wordsOf(units)}.`);
     try {
       const hold = await this.claims.claim(units);
-      const minutes = Math.max(1, Math.round((hold.endsAt - performance.now()) / 60_000));
-      this.#say(`${this.model.wordsOf(units)} ${units.length > 1 ? "are" : "is"} yours for ${minutes} minutes.`);
+      this.#say(`${this.model.wordsOf(units)} ${units.length > 1 ? "are" : "is"} yours for ${minutesTo(hold.endsAt)}.`);
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
       this.#refused(units, fault, byKeyboard);
@@ -327,15 +332,37 @@ export class SeatMap extends HTMLElement {
     this.parts.note.querySelector("button, a")?.focus();
   }
 
-  async #release(id) {
+  #release(id) {
     const { units } = this.claims.holds.get(id);
-    try {
+    return this.#told(async () => {
       await this.claims.release(id);
       this.#say(`${this.model.wordsOf(units)} given back.`);
+    });
+  }
+
+  #extend(id) {
+    return this.#told(async () => {
+      const { units, endsAt } = await this.claims.extend(id);
+      this.#say(`${this.model.wordsOf(units)}: yours for ${minutesTo(endsAt)} from now.`);
+    });
+  }
+
+  /** Does it, or tells why the server would not. */
+  async #told(act) {
+    try {
+      await act();
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
       this.#note({ kind: "bad", title: "That did not work.", text: fault.message });
     }
+  }
+
+  /** The clock of a hold has run out: the server let go of it, to the millisecond. */
+  #over(id) {
+    const hold = this.claims.holds.get(id);
+    if (!hold) return;
+    this.claims.forget(id);
+    this.#say(`${this.model.wordsOf(hold.units)}: the time is up.`);
   }
 
   #note(note) {
@@ -383,22 +410,9 @@ export class SeatMap extends HTMLElement {
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", () => (this.#relook(), this.painter.paint(), this.#drawMarks()), { signal });
     }
-    const clock = setInterval(() => this.#tick(), 1_000);
-    signal.addEventListener("abort", () => clearInterval(clock), { once: true });
-  }
-
-  /** Counts what is left, and lets go of what ran out: the server did, to the millisecond. */
-  #tick() {
-    const now = performance.now();
-    for (const hold of [...this.claims.holds.values()]) {
-      if (hold.endsAt > now) continue;
-      this.claims.forget(hold.id);
-      this.#say(`${this.model.wordsOf(hold.units)}: the time is up.`);
-    }
-    this.parts.root.querySelectorAll("[data-ends]").forEach((clock) => {
-      const left = Math.max(0, Math.ceil((Number(clock.dataset.ends) - now) / 1000));
-      clock.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
-    });
+    // What the clocks of the holds say is the map's to act on.
+    parts.yours.addEventListener("hold-over", (event) => (event.preventDefault(), this.#over(event.target.dataset.hold)));
+    parts.yours.addEventListener("hold-read", (event) => (event.preventDefault(), this.claims.heard(event.detail)));
   }
 
   #relook() {

@@ -1,6 +1,7 @@
 // What stands around the map: its buttons, the legend, what is yours, what went wrong. Plain elements, made here and filled
 // by the map.
 
+import { HoldTimer } from "./hold-timer.js";
 import { element } from "./seat-grid.js";
 
 /** As many seats as people take at a time where nobody says otherwise. */
@@ -95,29 +96,45 @@ export function legend(parts, model, { picks, onCategory }) {
   else parts.categories.remove();
 }
 
-/** The visitor's holds, each with its clock, the way to pay and the way back. */
-export function yourHolds(parts, model, claims, { onRelease }) {
-  const shown = [...parts.yours.children].map((item) => item.dataset.hold).join(" ");
-  const holds = [...claims.holds.values()];
-  if (shown === holds.map(({ id }) => id).join(" ")) return;
-  parts.yours.replaceChildren(...holds.map((hold) => yourHold(model, hold, onRelease)));
+/**
+ * The visitor's holds, each with its clock, the way to pay, to more time and back. A card stays as long as its hold does:
+ * whoever is on one of its buttons stays there, and its clock repeats nothing.
+ */
+export function yourHolds(parts, model, claims, { onExtend, onRelease }) {
+  const cards = new Map([...parts.yours.children].map((card) => [card.dataset.hold, card]));
+  for (const [id, card] of cards) if (!claims.holds.has(id)) card.remove();
+  for (const hold of claims.holds.values()) {
+    const card = cards.get(hold.id) ?? parts.yours.appendChild(yourHold(model, hold, { onExtend, onRelease }));
+    card.querySelector("hold-timer").endsAt = hold.endsAt;
+    if (!hold.mayExtend) card.querySelector(".extend")?.remove();
+  }
 }
 
-function yourHold(model, { id, units, amount, endsAt }, onRelease) {
-  const back = element("button", { type: "button", class: "quiet-button" }, "Give back");
-  back.setAttribute("aria-label", `Give back ${model.wordsOf(units)}`);
-  back.addEventListener("click", () => {
-    back.setAttribute("aria-busy", "true");
-    onRelease(id);
-  });
+function yourHold(model, { id, units, amount, endsAt, mayExtend }, { onExtend, onRelease }) {
+  const words = model.wordsOf(units);
+  const act = (label, attributes, run) => {
+    const button = element("button", { type: "button", "aria-label": `${label} ${words}`, ...attributes }, label);
+    button.addEventListener("click", async () => {
+      button.setAttribute("aria-busy", "true");
+      await run(id);
+      button.removeAttribute("aria-busy");
+    });
+    return button;
+  };
+  const figure = element("span", { role: "timer", "aria-label": "Time left" });
+  const clock = Object.assign(new HoldTimer(), { className: "timer", endsAt });
+  Object.assign(clock.dataset, { hold: id, name: words });
+  clock.toggleAttribute("data-may-extend", mayExtend);
+  clock.append(figure);
   const pay = element("a", { class: "button", href: `/holds/${id}` }, "Check out");
-  const clock = element("span", { class: "figures", "data-ends": endsAt, "aria-hidden": "true" });
+  const longer = act("Extend", { class: "extend quiet-button" }, onExtend);
+  const back = act("Give back", { class: "quiet-button" }, onRelease);
   return element(
     "li",
     { "data-hold": id, class: "map-hold" },
-    element("p", { class: "map-hold-head" }, element("strong", {}, model.wordsOf(units)), clock),
+    element("p", { class: "map-hold-head" }, element("strong", {}, words), clock),
     element("p", { class: "quiet small" }, `${model.price(amount)} · yours until the clock runs out`),
-    element("div", { class: "actions" }, pay, back),
+    element("div", { class: "actions" }, pay, longer, back),
   );
 }
 
