@@ -163,6 +163,32 @@ house.test("who comes second is told, and has another seat in one tap", async ({
   assert.equal(journal.data.filter(({ kind }) => kind === "hold_placed").length, 1);
 });
 
+house.test("two race for one seat on the map: one has it, the other is told", async ({ visit, shop }) => {
+  const racers = await Promise.all([look(visit, "hall"), look(visit, "hall")]);
+  // Both claims are on their way before either is let through: neither page can know of the other's.
+  let underWay = 0;
+  let both;
+  const together = new Promise((done) => (both = done));
+  for (const page of racers) {
+    await page.route("**/v1/holds", async (route) => {
+      underWay += 1;
+      if (underWay === 2) both();
+      await together;
+      await route.continue();
+    }, { times: 1 });
+  }
+  for (const page of racers) await clickSeat(page, "D-15");
+  const ended = (page) => page.locator(".map-hold, .map-note .note").first().waitFor();
+  await Promise.all(racers.map(ended));
+  const won = await Promise.all(racers.map((page) => page.locator(".map-hold").count()));
+  assert.deepEqual([...won].sort(), [0, 1], "one of them has it");
+  await racers[won.indexOf(0)].getByRole("alert").getByText("just taken").waitFor();
+  const journal = await shop.api.get("/v1/journal?offer=hall&unit=D-15");
+  const placed = journal.data.filter(({ kind }) => kind === "hold_placed");
+  const held = await racers[won.indexOf(1)].locator(".map-hold").getAttribute("data-hold");
+  assert.deepEqual(placed.map(({ hold }) => hold), [held], "the journal agrees");
+});
+
 house.test("the keyboard alone is enough, also for the second choice", async ({ visit, shop }) => {
   const page = await look(visit, "hall");
   await section(page, "Circle · B · €29.00");

@@ -82,8 +82,8 @@ house.test("a clock that is ten minutes wrong changes nothing", async ({ visitor
     await holdBest(page, 1);
     const shown = await page.locator("hold-timer[data-shown-ms]").getAttribute("data-shown-ms");
     assert.ok(Number(shown) > 570_000 && Number(shown) <= 600_000, `${shown} ms are shown of 600,000`);
-    await button(page, "Give it back").click();
-    await page.getByRole("heading", { name: "Given back" }).waitFor();
+    await pay(page, "pm_card_visa");
+    await page.getByRole("heading", { name: "It is yours" }).waitFor();
   }
 });
 
@@ -102,11 +102,11 @@ house.test("a declined card keeps the seats, and a good one pays for them", asyn
   assert.deepEqual(booking.lines, lines);
 });
 
-house.test("a reload, a second tab and a return find the hold again", async ({ visitor }) => {
+house.test("a reload, a second tab and a return find the hold again, and one of them buys it", async ({ visitor, shop }) => {
   const context = await visitor();
   const page = await context.newPage();
   await holdBest(page, 1);
-  const address = page.url();
+  const [address, hold] = [page.url(), idIn(page)];
   await page.reload();
   await page.getByRole("heading", { name: "Yours, for now" }).waitFor();
   const second = await context.newPage();
@@ -115,7 +115,23 @@ house.test("a reload, a second tab and a return find the hold again", async ({ v
   await assertAccessible(second, "shop, holding");
   await second.getByRole("link", { name: "Go on" }).first().click();
   await second.waitForURL(address);
+  await second.reload();
+  await pay(second, "pm_card_visa");
+  await second.getByRole("heading", { name: "It is yours" }).waitFor();
+  await pay(page, "pm_card_visa");
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  assert.equal(page.url(), second.url(), "whoever pays in the other tab is led to the same booking");
+  assert.deepEqual((await bookingsOf(shop, hold)).map(({ state }) => state), ["confirmed"]);
+});
+
+house.test("what is given back is gone from every tab", async ({ visitor }) => {
+  const context = await visitor();
+  const page = await context.newPage();
+  await holdBest(page, 1);
+  const second = await context.newPage();
+  await second.goto(page.url());
   await button(second, "Give it back").click();
+  await second.getByRole("heading", { name: "Given back" }).waitFor();
   await page.reload();
   await page.getByRole("heading", { name: "Given back" }).waitFor();
   await assertAccessible(page, "given back");
@@ -234,6 +250,33 @@ house.test("a start that somebody takes vanishes from the week", async ({ visit,
   const start = await slot.getAttribute("value");
   await shop.api.post("/v1/holds", { holder: "somebody", lines: [{ offer: "dr-lee", service: "consult", start }] });
   await page.locator(`button.slot[value="${start}"]`).waitFor({ state: "hidden" });
+});
+
+house.test("an appointment is bought, shown on the clocks of both places", async ({ visit, shop }) => {
+  const page = await visit("/o/dr-lee", { zone: "America/New_York" });
+  await page.getByRole("link", { name: "Later" }).click();
+  await page.locator("slot-week[data-version]").waitFor();
+  await page.getByText("Times in Europe/Berlin.").waitFor();
+  assert.equal(await page.getByLabel("Also show").inputValue(), "America/New_York");
+  const slot = page.locator("button.slot").first();
+  const start = await slot.getAttribute("value");
+  const clock = (timeZone) =>
+    new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(new Date(start));
+  const [here, theirs] = [clock("Europe/Berlin"), clock("America/New_York")];
+  assert.notEqual(here, theirs);
+  assert.equal(start.slice(11, 16), here, "its offset is the calendar's");
+  assert.equal(await slot.locator("span:not(.visually-hidden)").textContent(), here);
+  assert.equal(await slot.locator(".theirs").textContent(), theirs);
+
+  await slot.click();
+  await page.waitForURL("**/holds/*");
+  const said = page.getByText(`${here} (Europe/Berlin)`);
+  await said.first().waitFor();
+  await pay(page, "pm_card_visa");
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await said.first().waitFor();
+  const { lines } = await shop.api.get(`/v1/bookings/${idIn(page)}`);
+  assert.deepEqual([lines[0].service, Date.parse(lines[0].unit)], ["consult", Date.parse(start)]);
 });
 
 house.test("what is not there has a page too", async ({ visit }) => {

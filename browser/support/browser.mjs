@@ -24,11 +24,11 @@ const LONGEST_MS = 240_000;
  * A test is given `visit` (a page of a new visitor; see `visitor` for its options), `visitor`, and `shop` with its `url`,
  * `key` and `api`.
  */
-export function openHouse({ shop: shopOptions = {}, flags = [] } = {}) {
+export function openHouse({ start = startShop, shop: shopOptions = {}, flags = [] } = {}) {
   let browser, shop;
   before(async () => {
     // One after the other: a shop that does not open must not leave a browser behind.
-    shop = await startShop(shopOptions);
+    shop = await start(shopOptions);
     browser = await launch(flags);
   });
   after(() => Promise.all([shop?.stop(), browser?.close()]));
@@ -68,7 +68,7 @@ function launch(flags) {
 
 /**
  * Somebody with cookies of their own. Wishes: `javascript: false`, `scheme: "dark"`, `forcedColors: true`, `phone: true`,
- * `viewport`, `url` (another way to the server, such as a proxy), `reducedMotion: false`.
+ * `viewport`, `url` (another way to the server, such as a proxy), `reducedMotion: false`, `zone` (the visitor's clocks).
  */
 async function newVisitor(browser, url, wishes) {
   const viewport = wishes.viewport ?? (wishes.phone ? { width: 390, height: 844 } : { width: 1280, height: 900 });
@@ -82,6 +82,7 @@ async function newVisitor(browser, url, wishes) {
     // Nothing glides: what a test sees is where it ends up.
     reducedMotion: wishes.reducedMotion === false ? "no-preference" : "reduce",
     deviceScaleFactor: wishes.scale ?? 1,
+    timezoneId: wishes.zone,
   });
   context.setDefaultTimeout(PATIENCE_MS);
   context.javascript = wishes.javascript ?? true;
