@@ -6,13 +6,16 @@ import { createInterface } from "node:readline";
 
 import { program } from "./tools.mjs";
 
+/** All visitors of a test speak from one address, and most of them never buy. */
+const ONE_ADDRESS = { HOLDFAST_UNCONFIRMED_SHARE_PER_ADDRESS: "0" };
+
 /**
  * Starts the demo's shop without its live buyers, so that nothing moves but what a test moves.
  * Settings are given as the environment variables they have anyway.
  */
 export async function startShop({ env = {}, buyers = 0 } = {}) {
   const child = spawn(program, ["demo", "--listen", "127.0.0.1:0", "--buyers", String(buyers)], {
-    env: { ...process.env, NO_COLOR: "1", ...env },
+    env: { ...process.env, NO_COLOR: "1", ...ONE_ADDRESS, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
   // Whatever ends this process ends the server too.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdfast_domain::{Actor, BookingState, Command};
+use holdfast_domain::{Actor, Ask, BookingState, Command};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -253,6 +253,13 @@ impl Stages {
     async fn reserve(&self, request: &Request, visitor: Option<Visitor>) -> Result<Option<Reserved>, Quota> {
         let (Some(hoarding), Some(visitor)) = (&self.hoarding, visitor) else { return Ok(None) };
         let Command::PlaceHold { hold, asks, .. } = &request.command else { return Ok(None) };
+        for Ask { offer, .. } in asks {
+            if hoarding.must_learn(offer, &visitor)
+                && let Ok(Some(view)) = self.ledger.offer(offer).await
+            {
+                hoarding.learn(&view);
+            }
+        }
         hoarding.reserve(*hold, asks, request.key.as_ref(), &visitor).await.map(Some)
     }
 

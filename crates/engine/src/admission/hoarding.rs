@@ -9,6 +9,8 @@
 //! reserve ─► ledger ─► held: counts until it is confirmed or the window has passed
 //!                  └─► anything else: given back at once
 //! ```
+//! An address may have a share of an offer and no more: six hundred seats are few in a stadium and all of a small hall.
+//!
 //! A retry with the same idempotency key counts once, and is never refused for what its first try took. Shared through
 //! Redis where there is one; else, and while it is away, each node counts what it saw itself.
 
@@ -18,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use holdfast_domain::{Ask, BookingState, HoldId, Moment, OfferId, Pick};
+use holdfast_domain::{Ask, BookingState, HoldId, Moment, OfferDef, OfferId, Pick};
 use parking_lot::Mutex;
 use redis::Script;
 use sha2::{Digest, Sha256};
@@ -27,7 +29,7 @@ use super::{Visitor, rate_limit::hex};
 use crate::{
     clock::Clock,
     gate::{Quota, redis::SharedRedis},
-    ledger::{IdempotencyKey, LedgerError, Outcome, Reply},
+    ledger::{IdempotencyKey, LedgerError, OfferView, Outcome, Reply},
     pipeline::SubmitError,
 };
 
@@ -39,16 +41,39 @@ pub struct Settings {
     pub window: Duration,
     /// Units of one offer that one session may have unconfirmed; 0 for no limit.
     pub per_holder: u32,
-    /// The same for all sessions that speak from one address.
+    /// The same for all sessions that speak from one address; 0 for no limit, whatever the share.
     pub per_address: u32,
+    /// The most of an offer that one address may have unconfirmed, in percent of its capacity; 0 for any. Never less
+    /// than one person may buy, nor than [`FEWEST_PER_ADDRESS`]. Calendars have no capacity to have a share of.
+    pub share_per_address: u32,
     /// Claimers that a node remembers by itself.
     pub remembered: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { window: Duration::from_secs(600), per_holder: 60, per_address: 600, remembered: 100_000 }
+        Self {
+            window: Duration::from_secs(600),
+            per_holder: 60,
+            per_address: 600,
+            share_per_address: 10,
+            remembered: 100_000,
+        }
     }
+}
+
+/// However small the offer, an address may have this many units: a school and a family of six meet in one network.
+pub const FEWEST_PER_ADDRESS: u32 = 20;
+
+/// How long an offer counts as large as it was. The organiser may make it larger; then a share of it is, soon.
+const SIZE_KEPT_MS: i64 = 60_000;
+
+/// How much there is of an offer, and of that for one person.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    capacity: u64,
+    limit_per_holder: Option<u32>,
+    learnt: Moment,
 }
 
 #[derive(Debug)]
@@ -57,6 +82,7 @@ pub struct Hoarding {
     clock: Arc<dyn Clock>,
     shared: Option<SharedRedis>,
     local: Mutex<Local>,
+    sizes: Mutex<HashMap<OfferId, Size>>,
 }
 
 /// Somebody, as far as one offer is concerned.
@@ -128,7 +154,39 @@ enum Charged {
 
 impl Hoarding {
     pub fn new(settings: Settings, clock: Arc<dyn Clock>, redis: Option<SharedRedis>) -> Self {
-        Self { settings, clock, shared: redis, local: Mutex::default() }
+        Self { settings, clock, shared: redis, local: Mutex::default(), sizes: Mutex::default() }
+    }
+
+    /// Whether [`Hoarding::learn`] should hear of the offer before somebody at an address asks for some of it.
+    pub fn must_learn(&self, offer: &OfferId, visitor: &Visitor) -> bool {
+        let Settings { per_address, share_per_address, .. } = self.settings;
+        let has_share = per_address > 0 && share_per_address > 0 && visitor.address.is_some();
+        let now = self.clock.now();
+        let is_fresh = |size: &Size| now.ms_since(size.learnt) < SIZE_KEPT_MS;
+        has_share && !self.sizes.lock().get(offer).is_some_and(is_fresh)
+    }
+
+    pub fn learn(&self, view: &OfferView) {
+        let OfferDef { id, limit_per_holder, .. } = view.offer.def();
+        let (capacity, limit_per_holder) = (view.counts.capacity, *limit_per_holder);
+        let size = Size { capacity, limit_per_holder, learnt: self.clock.now() };
+        let mut sizes = self.sizes.lock();
+        if sizes.len() >= self.settings.remembered {
+            sizes.clear();
+        }
+        sizes.insert(id.clone(), size);
+    }
+
+    /// How many units of the offer one address may have unconfirmed. Of an offer that nobody could read, as many as of
+    /// any: the ledger has the last word.
+    fn address_limit(&self, offer: &OfferId) -> u32 {
+        let Settings { per_address, share_per_address, .. } = self.settings;
+        let size = self.sizes.lock().get(offer).copied().filter(|size| size.capacity > 0);
+        let (Some(size), true) = (size, per_address > 0 && share_per_address > 0) else { return per_address };
+        let share = size.capacity.saturating_mul(share_per_address.into()) / 100;
+        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        let fewest = size.limit_per_holder.unwrap_or(0).max(FEWEST_PER_ADDRESS);
+        per_address.min(share.max(fewest))
     }
 
     /// Counts what is asked for against whoever asks, all of it or nothing.
@@ -176,7 +234,7 @@ impl Hoarding {
             };
             charge("unconfirmed-by-holder", visitor.holder.as_str(), self.settings.per_holder);
             if let Some(address) = &address {
-                charge("unconfirmed-by-address", address, self.settings.per_address);
+                charge("unconfirmed-by-address", address, self.address_limit(offer));
             }
         }
         charges

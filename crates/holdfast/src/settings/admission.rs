@@ -59,6 +59,7 @@ impl Reader<'_> {
                 window: self.duration("unconfirmed_window", SECOND..=DAY),
                 per_holder: self.count("unconfirmed_per_holder", 0..=MANY) as u32,
                 per_address: self.count("unconfirmed_per_address", 0..=MANY) as u32,
+                share_per_address: self.count("unconfirmed_share_per_address", 0..=100) as u32,
                 remembered,
             },
             rooms: waiting_room::Settings {

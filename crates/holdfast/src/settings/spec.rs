@@ -207,6 +207,13 @@ pub const SPECS: &[Spec] = &[
     ),
     setting(
         ADMISSION,
+        "unconfirmed_share_per_address",
+        "PERCENT",
+        "10",
+        "The most of an offer that one address may hold unconfirmed, but 20 units in any case; 0 for any",
+    ),
+    setting(
+        ADMISSION,
         "unconfirmed_window",
         "DURATION",
         "10m",

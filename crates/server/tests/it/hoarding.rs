@@ -90,6 +90,43 @@ async fn fifty_accounts_at_one_address_have_its_share_and_no_more() {
     }
 }
 
+/// As many seats as the demo's hall has, sold to six a head, with the settings that everybody has who sets nothing.
+#[tokio::test]
+async fn by_default_an_address_cannot_take_a_small_hall() {
+    let app = TestApp::with(behind_a_proxy()).await;
+    let rows: Vec<Value> = "ABCDEFGH".chars().map(|row| json!({"name": row, "seats": 20})).collect();
+    let sections = json!([{"name": "Stalls", "category": "A", "price": 4500, "rows": rows}]);
+    let offer = json!({"id": "hall", "name": "Hall", "kind": "seats", "currency": "EUR", "hold_ttl_s": 600,
+        "limit_per_holder": 6, "seats": {"sections": sections}});
+    app.admin().post("/v1/offers", offer).await.expect(201);
+    let best = |qty: u32| json!({"lines": [{"offer": "hall", "best": {"qty": qty}}]});
+    let mut taken = 0;
+    for _ in 0..50 {
+        let session = at(&app, "203.0.113.7");
+        for qty in [6, 1] {
+            let answer = session.post("/v1/holds", best(qty)).await;
+            match answer.status.as_u16() {
+                201 => taken += qty,
+                409 => drop(answer.expect_problem(409, "limit_reached")),
+                _ => {
+                    let refused = answer.expect_problem(429, "rate_limited");
+                    assert_eq!(refused.header("ratelimit-policy"), "\"unconfirmed-by-address\";q=20;w=600");
+                }
+            }
+        }
+    }
+    assert_eq!(taken, 20, "of 160: a tenth is 16, and 20 in any case");
+    at(&app, "198.51.100.1").post("/v1/holds", best(6)).await.expect(201);
+
+    // Whoever shares that address can buy again when the hoarder's time is over, and goes on while they do buy.
+    app.clock.advance_ms(600_000);
+    for buyer in 0..8 {
+        let honest = at(&app, "203.0.113.7");
+        let hold = honest.hold(best(6)).await;
+        honest.book(&hold, &format!("k{buyer}")).await.expect(201);
+    }
+}
+
 #[tokio::test]
 async fn whoever_buys_is_no_hoarder() {
     let hoarding = hoarding::Settings { per_holder: 2, per_address: 2, ..Default::default() };
