@@ -1,14 +1,13 @@
 // <stripe-checkout>: Stripe's own card form. The card goes from the browser to Stripe; this server never sees it.
 //
-// The booking is begun when the buyer presses pay, with the page's own key: pressing twice, or again after the network
-// failed, is about the same booking and the same payment.
+// The booking is begun when the buyer presses pay, with the hold's own key: pressing twice, again after the network failed,
+// or after a declined card and a reload, is about the same booking and the same payment.
 
 const STRIPE = "https://js.stripe.com/v3/";
 
 class StripeCheckout extends HTMLElement {
   #stripe;
   #elements;
-  #tries = 0;
 
   async connectedCallback() {
     this.form = this.querySelector("form");
@@ -53,7 +52,7 @@ class StripeCheckout extends HTMLElement {
   async #charged() {
     const answer = await fetch("/v1/bookings", {
       method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": `${this.dataset.intention}-${this.#tries}` },
+      headers: { "Content-Type": "application/json", "Idempotency-Key": this.dataset.intention },
       body: JSON.stringify({ hold: this.dataset.hold, payment: { provider: "stripe" } }),
     });
     const booking = await answer.json();

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use holdfast_domain::{Command, HoldId, HoldState, Money, PaymentMethod};
+use holdfast_domain::{BookingId, Command, Hold, HoldId, HoldState, Money, PaymentMethod, PaymentState};
 use holdfast_engine::{
     ledger::HoldView,
     mint,
@@ -29,13 +29,18 @@ pub(super) enum Way {
     TestCards {
         cards: &'static [TestCard],
     },
-    StripeElement {
-        publishable_key: String,
-        minor: u64,
-        currency: String,
-    },
+    StripeElement(CardForm),
     /// Cards are charged, but not by these pages.
     Elsewhere,
+}
+
+/// What Stripe's own form is made with.
+pub(super) struct CardForm {
+    pub publishable_key: String,
+    pub minor: u64,
+    pub currency: String,
+    /// The key of the booking that it begins, the same on every page of the hold until that has come to an end.
+    pub intention: String,
 }
 
 /// A card that moves nobody's money. The names are Stripe's for its test mode.
@@ -69,21 +74,48 @@ impl Way {
             Some(_) if free => Self::Confirm { free },
             Some(Checkout::TestCards) => Self::TestCards { cards: TEST_CARDS },
             Some(Checkout::Elsewhere) => Self::Elsewhere,
-            Some(Checkout::StripeElement { publishable_key }) => Self::StripeElement {
+            Some(Checkout::StripeElement { publishable_key }) => Self::StripeElement(CardForm {
                 publishable_key: publishable_key.clone(),
                 minor: view.hold.amount.minor(),
                 currency: view.hold.currency.code().to_ascii_lowercase(),
-            },
+                intention: intention(&view.hold),
+            }),
         }
     }
 
     /// Opens the page's policy as far as this way needs it.
     pub(super) fn allow(&self, response: &mut Response) {
-        if matches!(self, Self::StripeElement { .. }) {
-            let policy = HeaderValue::from_static(WITH_STRIPE);
-            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        if matches!(self, Self::StripeElement(_)) {
+            allow_stripe(response);
         }
     }
+}
+
+pub(super) fn allow_stripe(response: &mut Response) {
+    let policy = HeaderValue::from_static(WITH_STRIPE);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+}
+
+/// Counts the payments of a hold: the one under way, or else the next.
+fn intention(hold: &Hold) -> String {
+    let under_way = matches!(hold.state, HoldState::Paying { .. });
+    format!("pay-{}-{}", hold.id, hold.payments.saturating_sub(u8::from(under_way)))
+}
+
+/// How a payment that was begun can be gone on with: through Stripe's form, for as long as no card was charged. Asked
+/// with the same key, the server answers with what that form needs, as it did at first.
+pub(super) async fn go_on(
+    app: &App,
+    view: &HoldView,
+    booking: BookingId,
+) -> Result<Option<CardForm>, Problem> {
+    let Way::StripeElement(card_form) = Way::of(app, view) else { return Ok(None) };
+    let begun = app.ledger().booking(booking).await?;
+    let payment = begun.and_then(|begun| begun.booking.payment);
+    // Where the server was given the card, nobody waits for another one.
+    let is_waited_for = payment
+        .is_some_and(|payment| payment.state == PaymentState::RequiresPayment && payment.method.is_none());
+    Ok(is_waited_for.then_some(card_form))
 }
 
 /// `POST /holds/{id}/book`: with `payment_method` where a card is charged.

@@ -57,9 +57,12 @@ struct OverPage {
 #[derive(Template)]
 #[template(path = "hold_paying.html")]
 struct PayingPage {
+    id: String,
     booking: String,
     lines: Vec<LineWords>,
     total: String,
+    /// Where the buyer's card is waited for.
+    card_form: Option<checkout::CardForm>,
 }
 
 /// `GET /holds/{id}`.
@@ -83,7 +86,18 @@ async fn shown(app: &App, visitor: &Visitor, view: &HoldView, query: &Form) -> R
     match hold.state {
         HoldState::Booked { booking } => Ok(Redirect::to(&format!("/bookings/{booking}")).into_response()),
         HoldState::Paying { booking, .. } if hold.is_live(view.at) => {
-            own_page(visitor, &PayingPage { booking: booking.to_string(), lines: lines(view), total })
+            let page = PayingPage {
+                id: hold.id.to_string(),
+                booking: booking.to_string(),
+                lines: lines(view),
+                total,
+                card_form: checkout::go_on(app, view, booking).await?,
+            };
+            let mut response = own_page(visitor, &page)?;
+            if page.card_form.is_some() {
+                checkout::allow_stripe(&mut response);
+            }
+            Ok(response)
         }
         HoldState::Active if hold.is_live(view.at) => {
             let page = HoldPage {
