@@ -22,7 +22,7 @@ async function booking(shop, units, holder) {
   return shop.api.post("/v1/bookings", { hold: id, payment: { provider: "stripe", payment_method: "pm_card_visa" } });
 }
 
-const CSV = "section,category,price,row,seats\nStalls,A,4500,A,12\nStalls,A,4500,B,14\nBalcony,B,2900,C,10\n";
+const CSV = "section,category,price,row,seats,gaps,curve\nStalls,A,45.00,A,12,3 9,60\nStalls,A,45.00,B,14,,\nBalcony,B,29.00,C,10,,\n";
 
 house.test("a wrong key is told so, a right one opens the page that was meant", async ({ visit, shop }) => {
   const page = await visit("/admin/offers/hall");
@@ -44,26 +44,59 @@ house.test("a sheet becomes an offer, drawn before it is on sale", async (at) =>
   await page.getByLabel("CSV", { exact: true }).fill(CSV.replace("B,14", "B,fourteen"));
   await page.getByText("Line 3: seats must be a whole number").waitFor();
   await page.getByLabel("CSV", { exact: true }).fill(CSV);
-  await page.getByText("36 seats").waitFor();
+  await page.getByText("36 seats", { exact: true }).waitFor();
+  await page.getByRole("cell", { name: "€29.00" }).waitFor();
   await page.getByRole("img", { name: "The plan of the seats" }).waitFor();
   await assertAccessible(page, "a sheet and its preview");
   await page.getByRole("button", { name: "Put on sale" }).click();
   await page.getByRole("status").getByText("It is on sale.").waitFor();
-  const { counts } = await at.shop.api.get("/v1/offers/sheet-night");
+  const { counts, seats } = await at.shop.api.get("/v1/offers/sheet-night");
   assert.equal(counts.capacity, 36);
+  const [stalls, balcony] = seats.sections;
+  assert.deepEqual([stalls.price, stalls.curve, stalls.rows[0].gaps], [4500, 60, [3, 9]]);
+  assert.deepEqual([balcony.price, balcony.y > stalls.y], [2900, true], "what says nothing lies behind");
 });
 
 house.test("a plan is drawn again while it is typed, with aisles and a curve", async (at) => {
   const page = await enter(at, "/admin/new/seats");
   const plan = page.locator(".hall-seats").first();
-  const before = await plan.getAttribute("d");
-  await page.getByLabel("Seats in it").fill("24");
+  /** Does it, and waits until the plan is drawn another way than before. */
+  const drawsAnew = async (act) => {
+    const before = await plan.getAttribute("d");
+    await act();
+    await page.waitForFunction((old) => document.querySelector(".hall-seats").getAttribute("d") !== old, before);
+  };
+  await drawsAnew(() => page.getByLabel("Seats in it").fill("24"));
   await page.getByText("192 seats", { exact: true }).waitFor();
+  await drawsAnew(() => page.getByLabel("Aisles after seats").fill("6, 18"));
   await page.getByText("Curve and place on the map").click();
-  await page.getByLabel("Curve, degrees").fill("60");
-  await page.waitForFunction((old) => document.querySelector(".hall-seats").getAttribute("d") !== old, before);
+  await drawsAnew(() => page.getByLabel("Curve, degrees").fill("60"));
   await assertAccessible(page, "the editor of a plan");
+  await page.getByLabel("Name", { exact: true }).first().fill("Curved Night");
+  await page.getByLabel("Id in addresses").fill("curved-night");
+  await page.getByRole("button", { name: "Put on sale" }).click();
+  await page.getByRole("status").getByText("It is on sale.").waitFor();
+  const [stalls] = (await at.shop.api.get("/v1/offers/curved-night")).seats.sections;
+  assert.deepEqual([stalls.curve, stalls.rows[0].gaps, stalls.rows[0].seats], [60, [6, 18], 24]);
 });
+
+for (const javascript of [true, false]) {
+  house.test(`a section is added and removed, ${javascript ? "with" : "without"} scripts`, async (at) => {
+    const page = await enter(at, "/admin/new/seats", { javascript });
+    assert.equal(await page.getByRole("button", { name: "Remove section 1" }).count(), 0, "the only one stays");
+    await page.getByRole("button", { name: "One more section" }).click();
+    await page.locator("#section_1").fill("Balcony");
+    await page.locator("#category_1").fill("B");
+    await page.locator(".preview-side").getByRole("button", { name: "Look again" }).click();
+    await page.getByRole("cell", { name: "Balcony" }).waitFor();
+    await page.getByRole("button", { name: "Remove section 1" }).click();
+    await page.getByRole("cell", { name: "Stalls" }).waitFor({ state: "detached" });
+    assert.equal(await page.locator("#section_0").inputValue(), "Balcony");
+    await page.locator("#section_0").press("Enter");
+    await page.getByRole("cell", { name: "Balcony" }).waitFor();
+    assert.equal(await page.locator("#section_1").count(), 0, "Enter only looks");
+  });
+}
 
 house.test("seats are picked on the map and taken off sale", async (at) => {
   const page = await enter(at, "/admin/offers/hall");

@@ -16,7 +16,7 @@ pub(crate) fn offers_file(data: &[u8]) {
 /// A sheet that is accepted is made of rows and lines that the domain accepts; one that is not says on which
 /// line of the file it fails.
 pub(crate) fn sheet(data: &[u8]) {
-    match parse_sheet(data) {
+    match parse_sheet(data, 2) {
         Ok(Sheet::Seats(sections)) => {
             for mut section in sections {
                 section.rows.truncate(1);

@@ -65,6 +65,9 @@ impl What {
     fn columns(self, item: &Value) -> &'static [&'static str] {
         match self {
             Self::Offers if item["kind"] == "stock" => &["key", "capacity", "price"],
+            Self::Offers if is_drawn(item) => {
+                &["section", "category", "price", "row", "seats", "gaps", "x", "y", "angle", "curve"]
+            }
             Self::Offers => &["section", "category", "price", "row", "seats"],
             Self::Bookings => &[
                 "id",
@@ -248,6 +251,15 @@ fn rows(what: What, item: &Value) -> Vec<Row> {
     }
 }
 
+/// Whether a plan says where its aisles are or how its sections lie.
+fn is_drawn(offer: &Value) -> bool {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    list(&offer["seats"]["sections"]).iter().any(|section| {
+        let is_placed = ["x", "y", "angle", "curve"].iter().any(|field| !section[*field].is_null());
+        is_placed || list(&section["rows"]).iter().any(|row| !list(&row["gaps"]).is_empty())
+    })
+}
+
 fn plan_rows(section: &Value) -> Vec<Row> {
     let row = |row: &Value| {
         let fields = [
@@ -256,6 +268,11 @@ fn plan_rows(section: &Value) -> Vec<Row> {
             ("price", &section["price"]),
             ("row", &row["name"]),
             ("seats", &row["seats"]),
+            ("gaps", &row["gaps"]),
+            ("x", &section["x"]),
+            ("y", &section["y"]),
+            ("angle", &section["angle"]),
+            ("curve", &section["curve"]),
         ];
         fields.map(|(name, value)| (name.to_owned(), value.clone())).into_iter().collect()
     };
@@ -266,7 +283,10 @@ fn cell(row: &Row, column: &str) -> String {
     match row.get(column) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+        Some(Value::Array(items)) => {
+            let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+            items.iter().map(text).collect::<Vec<_>>().join(" ")
+        }
         Some(other) => other.to_string(),
     }
 }

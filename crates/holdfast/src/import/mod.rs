@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use holdfast_domain::Offer;
+use holdfast_domain::{Currency, Offer};
 use holdfast_server::{OfferFault, Sheet, check_offers, parse_sheet};
 use serde_json::{Value, json};
 
@@ -27,7 +27,8 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "A CSV seat plan has the columns section, category, price, row, seats; a stock list has key, \
-    capacity, price. Prices are in minor units: 4500 for 45.00. JSON is one offer as POST /v1/offers takes it, or a \
+    capacity, price. A plan may also have gaps (the seats of a row after which there is an aisle: 5 15) and x, y, angle, \
+    curve of a section. Prices are written like 45.00, or all of them in minor units: 4500. JSON is one offer as POST /v1/offers takes it, or a \
     list of them, as `holdfast export offers` writes it."
 )]
 pub struct ImportArgs {
@@ -112,7 +113,9 @@ fn from_csv(args: &ImportArgs, bytes: &[u8]) -> Result<Vec<Checked>, Failure> {
             "name it with --offer, as in --offer hall",
         ));
     };
-    let sheet = parse_sheet(bytes).map_err(|faults| {
+    // A currency that is none is told with the other flags.
+    let decimals = Currency::new(&args.currency).map_or(2, |currency| currency.decimals());
+    let sheet = parse_sheet(bytes, decimals).map_err(|faults| {
         let lines =
             faults.into_iter().map(|fault| format!("{}:{}: {}", args.file.display(), fault.line, fault.what));
         faulty(lines.collect())

@@ -1,15 +1,28 @@
 //! What an import is about to put on sale, or has put on sale, for people and machines.
 
-use holdfast_domain::{Inventory, InventoryDef, Offer, StockLine, seat_plan::SectionDef};
+use holdfast_domain::{
+    Inventory, InventoryDef, Offer, StockLine,
+    seat_plan::{Point, RowDef, SectionDef, Shape},
+};
 use serde_json::{Value, json};
 
 use super::Checked;
 use crate::term::{Term, number, thousands};
 
 pub(super) fn section(section: &SectionDef) -> Value {
-    let rows: Vec<Value> =
-        section.rows.iter().map(|row| json!({"name": row.name, "seats": row.seats})).collect();
-    json!({"name": section.name, "category": section.category, "price": section.price.minor(), "rows": rows})
+    let row = |row: &RowDef| match row.gaps.is_empty() {
+        true => json!({"name": row.name, "seats": row.seats}),
+        false => json!({"name": row.name, "seats": row.seats, "gaps": row.gaps}),
+    };
+    let rows: Vec<Value> = section.rows.iter().map(row).collect();
+    let mut body = json!({"name": section.name, "category": section.category, "price": section.price.minor(), "rows": rows});
+    let Shape { at, angle, curve } = section.shape;
+    if let Some(Point { x, y }) = at {
+        for (field, value) in [("x", x), ("y", y), ("angle", angle), ("curve", curve)] {
+            body[field] = value.into();
+        }
+    }
+    body
 }
 
 pub(super) fn stock_line(line: &StockLine) -> Value {

@@ -32,6 +32,19 @@ fn a_plan_is_previewed_imported_and_exported_again() {
 }
 
 #[test]
+fn a_drawn_plan_comes_back_as_it_was() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let drawn = "section,category,price,row,seats,gaps,x,y,angle,curve\n\
+        Stalls,A,4500,A,20,5 15,0,0,,40\nStalls,A,4500,B,20,,0,0,,40\nLeft,B,2950,L,4,,-12,3,20,\n";
+    let as_people_write = drawn.replace("4500", "45.00").replace("2950", "29.5");
+    let plan = file(&folder, "plan.csv", &as_people_write);
+    run(&["import", &plan, "--offer", "opera", "--data", text(&data)]).expect(0);
+    let export = ["export", "offers", "--offer", "opera", "--format", "csv", "--data", text(&data)];
+    assert_eq!(run(&export).expect(0).out, drawn);
+}
+
+#[test]
 fn every_fault_is_reported_with_its_line() {
     let folder = folder();
     let text = "section,category,price,row,seats\nStalls,A,4500,A,0\nStalls,A,45.00,B,20\nStalls,A,4500,C\n";
@@ -39,7 +52,7 @@ fn every_fault_is_reported_with_its_line() {
     let wrong = run(&["import", &plan, "--offer", "opera", "--dry-run"]).expect(2).err;
     for part in [
         "plan.csv:2: seats must be 1 to 10000",
-        "plan.csv:3: price is in minor units",
+        "plan.csv:3: price 45.00 is not written like the one on line 2",
         "plan.csv:4: has 4 fields",
     ] {
         assert!(wrong.contains(part), "{wrong}");

@@ -24,6 +24,7 @@ pub use offer_file::{OfferFault, check_offers};
 pub(crate) use problem::{ProblemShape, problem_json};
 pub use render::render;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub(crate) use sheet::minor_units;
 pub use sheet::{Sheet, SheetFault, parse_sheet};
 use utoipa::ToSchema;
 

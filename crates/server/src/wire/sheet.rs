@@ -1,9 +1,15 @@
 //! Seat plans and stock lists as people keep them in spreadsheets.
 //!
 //! ```text
-//! section,category,price,row,seats          key,capacity,price
-//! Stalls,A,4500,A,20                        GA,500,3000
+//! section,category,price,row,seats,gaps,curve     key,capacity,price
+//! Stalls,A,45.00,A,20,5 15,40                     GA,500,30.00
 //! ```
+//! A plan may say more: after which seats of a row the aisles are (`gaps`), and how a section lies on the map (`x`, `y`,
+//! `angle`, `curve`), which is said on any of its lines and holds for all of them.
+//!
+//! Prices are written as people write them, `45.00`, or as whole numbers of minor units, `4500`; in one sheet all the same
+//! way, because a 45 among prices like 45.00 could be either.
+//!
 //! The heading says which of the two it is; columns may stand in any order. Every line is checked by the domain's
 //! own rules, and every fault is reported with the line it stands on.
 
@@ -12,7 +18,7 @@ use std::collections::HashMap;
 use csv::{ReaderBuilder, StringRecord, Trim};
 use holdfast_domain::{
     Money, StockLine,
-    seat_plan::{RowDef, SeatPlan, SectionDef},
+    seat_plan::{MAX_DISTANCE, Point, RowDef, SeatPlan, SectionDef, Shape},
     text::{self, Invalid},
 };
 
@@ -31,21 +37,25 @@ pub enum Sheet {
 }
 
 const SEATS: [&str; 5] = ["section", "category", "price", "row", "seats"];
+/// What a plan may say besides: of a row, and of a section.
+const GAPS: &str = "gaps";
+const SHAPE: [&str; 4] = ["x", "y", "angle", "curve"];
 const STOCK: [&str; 3] = ["key", "capacity", "price"];
 
-/// Reads a sheet whole, or says everything that is wrong with it.
-pub fn parse_sheet(bytes: &[u8]) -> Result<Sheet, Vec<SheetFault>> {
+/// Reads a sheet whole, or says everything that is wrong with it. Its currency has so many decimals.
+pub fn parse_sheet(bytes: &[u8], decimals: usize) -> Result<Sheet, Vec<SheetFault>> {
     let bytes = ending_lines_once(bytes);
     let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(&*bytes);
     let headings = reader.headers().map_err(|fault| vec![unreadable(&fault, &bytes)])?.clone();
     let mut sheet = match columns(&headings)? {
-        Columns::Seats(at) => Reading::Seats(Plan { at, ..Plan::default() }),
+        Columns::Seats { at, gaps, shape } => Reading::Seats(Plan { at, gaps, shape, ..Plan::default() }),
         Columns::Stock(at) => Reading::Stock(Lines { at, ..Lines::default() }),
     };
+    let mut prices = Prices { decimals, first: None };
     let mut faults = Vec::new();
     for record in reader.into_records() {
         let fault = match record {
-            Ok(record) => sheet.read(&record, line_of(record.position(), &bytes)).err(),
+            Ok(record) => sheet.read(&record, line_of(record.position(), &bytes), &mut prices).err(),
             Err(fault) => Some(unreadable(&fault, &bytes)),
         };
         faults.extend(fault);
@@ -81,7 +91,7 @@ fn unreadable(fault: &csv::Error, bytes: &[u8]) -> SheetFault {
 }
 
 enum Columns {
-    Seats([usize; 5]),
+    Seats { at: [usize; 5], gaps: Option<usize>, shape: [Option<usize>; 4] },
     Stock([usize; 3]),
 }
 
@@ -93,19 +103,26 @@ fn columns(headings: &StringRecord) -> Result<Columns, Vec<SheetFault>> {
     let at = |name: &&str| found.iter().position(|heading| heading == name);
     let stranger = |known: &[&str]| found.iter().find(|heading| !known.contains(&heading.as_str())).cloned();
     let looks_like_stock = at(&"capacity").is_some();
-    let known: &[&str] = if looks_like_stock { &STOCK } else { &SEATS };
+    let (needed, known): (&[&str], Vec<&str>) = match looks_like_stock {
+        true => (&STOCK, STOCK.to_vec()),
+        false => (&SEATS, [&SEATS[..], &[GAPS], &SHAPE].concat()),
+    };
     let fault = |what: String| Err(vec![SheetFault { line: 1, what }]);
-    if let Some(stranger) = stranger(known) {
+    if let Some(stranger) = stranger(&known) {
         return fault(format!("there is no column {stranger:?}; the columns are {}", known.join(", ")));
     }
-    let missing: Vec<&str> = known.iter().filter(|name| at(name).is_none()).copied().collect();
+    let missing: Vec<&str> = needed.iter().filter(|name| at(name).is_none()).copied().collect();
     if !missing.is_empty() {
-        return fault(format!("the heading must name {}; missing: {}", known.join(", "), missing.join(", ")));
+        return fault(format!(
+            "the heading must name {}; missing: {}",
+            needed.join(", "),
+            missing.join(", ")
+        ));
     }
     let place = |name: &str| at(&name).expect("none is missing");
     Ok(match looks_like_stock {
         true => Columns::Stock(STOCK.map(place)),
-        false => Columns::Seats(SEATS.map(place)),
+        false => Columns::Seats { at: SEATS.map(place), gaps: at(&GAPS), shape: SHAPE.map(|name| at(&name)) },
     })
 }
 
@@ -117,7 +134,11 @@ enum Reading {
 #[derive(Default)]
 struct Plan {
     at: [usize; 5],
+    gaps: Option<usize>,
+    shape: [Option<usize>; 4],
     sections: Vec<SectionDef>,
+    /// What each section said of its place, in the order of [`SHAPE`].
+    places: Vec<[Option<i32>; 4]>,
     /// Where each row was first named.
     rows: HashMap<String, u64>,
 }
@@ -130,10 +151,10 @@ struct Lines {
 }
 
 impl Reading {
-    fn read(&mut self, record: &StringRecord, line: u64) -> Result<(), SheetFault> {
+    fn read(&mut self, record: &StringRecord, line: u64, prices: &mut Prices) -> Result<(), SheetFault> {
         let read = match self {
-            Self::Seats(plan) => plan.read(record, line),
-            Self::Stock(lines) => lines.read(record, line),
+            Self::Seats(plan) => plan.read(record, line, prices),
+            Self::Stock(lines) => lines.read(record, line, prices),
         };
         read.map_err(|what| SheetFault { line, what })
     }
@@ -141,7 +162,7 @@ impl Reading {
     fn done(self) -> Result<Sheet, Vec<SheetFault>> {
         let empty = || vec![SheetFault { line: 1, what: "there is nothing below the heading".into() }];
         match self {
-            Self::Seats(plan) if !plan.sections.is_empty() => Ok(Sheet::Seats(plan.sections)),
+            Self::Seats(plan) if !plan.sections.is_empty() => Ok(Sheet::Seats(plan.placed())),
             Self::Stock(lines) if !lines.lines.is_empty() => Ok(Sheet::Stock(lines.lines)),
             _ => Err(empty()),
         }
@@ -149,36 +170,94 @@ impl Reading {
 }
 
 impl Plan {
-    fn read(&mut self, record: &StringRecord, line: u64) -> Result<(), String> {
+    fn read(&mut self, record: &StringRecord, line: u64, prices: &mut Prices) -> Result<(), String> {
         let [name, category, price, row, seats] = self.at.map(|at| record[at].to_owned());
-        let row = RowDef::new(row, number("seats", &seats)?);
-        let section = SectionDef::new(name, category, money(&price)?, [row.clone()]);
+        let gaps = gaps(self.gaps.map_or("", |at| &record[at]))?;
+        let place = self.place(record)?;
+        let row = RowDef { gaps, ..RowDef::new(row, number("seats", &seats)?) };
+        let section = SectionDef::new(name, category, prices.read(&price, line)?, [row.clone()]);
         // A plan of this row alone meets every rule that is about one row.
-        SeatPlan::new(&mut [section.clone()]).map_err(|fault| in_sheet_words(&fault))?;
+        let alone = SectionDef { shape: shape(place, 0), ..section.clone() };
+        SeatPlan::new(&mut [alone]).map_err(|fault| in_sheet_words(&fault))?;
         if let Some(first) = self.rows.insert(row.name.clone(), line) {
             return Err(format!(
                 "row {} stands on line {first} already; row names are unique in an offer",
                 row.name
             ));
         }
-        match self.sections.iter_mut().find(|known| known.name == section.name) {
-            None => self.sections.push(section),
-            Some(known) if (&known.category, known.price) == (&section.category, section.price) => {
-                known.rows.push(row)
+        match self.sections.iter().position(|known| known.name == section.name) {
+            None => {
+                self.sections.push(section);
+                self.places.push(place);
             }
-            Some(known) => {
-                let (name, category, price) = (&known.name, &known.category, known.price.minor());
-                return Err(format!(
-                    "section {name} has category {category} and price {price} on the lines before"
-                ));
-            }
+            Some(at) => self.join(at, section, place)?,
         }
         Ok(())
     }
+
+    /// What the line says of its section's place.
+    fn place(&self, record: &StringRecord) -> Result<[Option<i32>; 4], String> {
+        let mut place = [None; 4];
+        for ((said, at), field) in place.iter_mut().zip(self.shape).zip(SHAPE) {
+            let Some(text) = at.map(|at| &record[at]).filter(|text| !text.is_empty()) else { continue };
+            let whole = text.parse().map_err(|_| format!("{field} must be a whole number, not {text:?}"))?;
+            *said = Some(whole);
+        }
+        Ok(place)
+    }
+
+    /// One more row of a section, if the line agrees with those before.
+    fn join(&mut self, at: usize, more: SectionDef, place: [Option<i32>; 4]) -> Result<(), String> {
+        let (known, said) = (&mut self.sections[at], &mut self.places[at]);
+        let name = &known.name;
+        if (&known.category, known.price) != (&more.category, more.price) {
+            let (category, price) = (&known.category, known.price.minor());
+            return Err(format!(
+                "section {name} has category {category} and price {price} on the lines before"
+            ));
+        }
+        for ((said, now), field) in said.iter_mut().zip(place).zip(SHAPE) {
+            match (*said, now) {
+                (Some(before), Some(now)) if before != now => {
+                    return Err(format!("section {name} has {field} {before} on the lines before"));
+                }
+                _ => *said = said.or(now),
+            }
+        }
+        known.rows.extend(more.rows);
+        Ok(())
+    }
+
+    /// The sections where they lie. As soon as one says so, the others lie one behind the other.
+    fn placed(mut self) -> Vec<SectionDef> {
+        if self.places.iter().flatten().any(Option::is_some) {
+            let mut back = 0;
+            for (section, &place) in self.sections.iter_mut().zip(&self.places) {
+                section.shape = shape(place, back);
+                back += section.rows.len() as i32 * 6 / 5 + 3;
+            }
+        }
+        self.sections
+    }
+}
+
+/// How a section lies that says so much of it, where nothing is said so far back.
+fn shape([x, y, angle, curve]: [Option<i32>; 4], back: i32) -> Shape {
+    let at = Point { x: x.unwrap_or(0), y: y.unwrap_or(back.min(MAX_DISTANCE)) };
+    Shape { at: Some(at), angle: angle.unwrap_or(0), curve: curve.unwrap_or(0) }
+}
+
+/// `5 15`: the seats after which there is an aisle.
+fn gaps(text: &str) -> Result<Vec<u32>, String> {
+    let parts = text.split([' ', ',', ';']).filter(|part| !part.is_empty());
+    let mut gaps = parts.map(|part| number("gaps", part)).collect::<Result<Vec<_>, _>>()?;
+    gaps.sort_unstable();
+    gaps.dedup();
+    Ok(gaps)
 }
 
 impl Lines {
-    fn read(&mut self, record: &StringRecord, line: u64) -> Result<(), String> {
+    fn read(&mut self, record: &StringRecord, line: u64, prices: &mut Prices) -> Result<(), String> {
         let [key, capacity, price] = self.at.map(|at| record[at].to_owned());
         let key = text::visible("key", &key, 64).map_err(|fault| in_sheet_words(&fault))?;
         let capacity = number("capacity", &capacity)?;
@@ -188,7 +267,7 @@ impl Lines {
         if let Some(first) = self.keys.insert(key.clone(), line) {
             return Err(format!("key {key} stands on line {first} already"));
         }
-        self.lines.push(StockLine { key, capacity, price: money(&price)? });
+        self.lines.push(StockLine { key, capacity, price: prices.read(&price, line)? });
         Ok(())
     }
 }
@@ -197,12 +276,51 @@ fn number(field: &str, text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("{field} must be a whole number, not {text:?}"))
 }
 
-fn money(text: &str) -> Result<Money, String> {
-    let minor = text.parse::<u64>().map_err(|_| match text.contains(['.', ',']) {
-        true => format!("price is in minor units: for {text} write {}", text.replace(['.', ','], "")),
-        false => format!("price must be a whole number of minor units, not {text:?}"),
-    })?;
-    Money::new(minor).map_err(|fault| fault.to_string().replacen(':', "", 1))
+/// How the prices of a sheet are written.
+struct Prices {
+    decimals: usize,
+    /// The line of the first that says which way it is, and whether it has a decimal point.
+    first: Option<(u64, bool)>,
+}
+
+impl Prices {
+    fn read(&mut self, text: &str, line: u64) -> Result<Money, String> {
+        let has_point = text.contains(['.', ',']);
+        let minor = if has_point { minor_units(text, self.decimals) } else { text.parse().ok() };
+        let minor: u64 = minor.ok_or_else(|| self.like(text))?;
+        // Nothing is nothing, however it is written.
+        let (first, as_before) = *self.first.get_or_insert((line, has_point));
+        if minor == 0 {
+            self.first = self.first.filter(|_| first != line);
+        } else if as_before != has_point {
+            let way = if as_before { "with decimals" } else { "in minor units" };
+            return Err(format!(
+                "price {text} is not written like the one on line {first}, {way}; write all prices the same way"
+            ));
+        }
+        Money::new(minor).map_err(|fault| fault.to_string().replacen(':', "", 1))
+    }
+
+    fn like(&self, text: &str) -> String {
+        match self.decimals {
+            0 => format!("price must be a whole number, not {text:?}"),
+            decimals => {
+                let example = format!("45.{:0<decimals$}", "");
+                let minor = example.replace('.', "");
+                format!("price must be written like {example}, or {minor} in minor units, not {text:?}")
+            }
+        }
+    }
+}
+
+/// `45`, `45.00` and `45,00` in minor units; `None` for what is no such sum.
+pub(crate) fn minor_units(text: &str, decimals: usize) -> Option<u64> {
+    let (whole, part) = text.split_once(['.', ',']).unwrap_or((text, ""));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || part.len() > decimals || !(part.is_empty() || digits(part)) {
+        return None;
+    }
+    format!("{whole}{part:0<decimals$}").parse().ok()
 }
 
 /// The domain names a field by its path in the offer; in a sheet the column is enough.
@@ -220,7 +338,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
-        parse_sheet(text.as_bytes())
+        parse_sheet(text.as_bytes(), 2)
             .unwrap_err()
             .iter()
             .map(|fault| format!("{}: {}", fault.line, fault.what))
@@ -229,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_in_any_order_of_columns() {
-        let sheet = parse_sheet(b"\xef\xbb\xbfRow,Seats,Section,Category,Price\nA,20,Stalls,A,4500\n# a note\nB,18,Stalls,A,4500\nC,4,Box,B,900\n");
+        let sheet = parse_sheet(b"\xef\xbb\xbfRow,Seats,Section,Category,Price\nA,20,Stalls,A,4500\n# a note\nB,18,Stalls,A,4500\nC,4,Box,B,900\n", 2);
         let Ok(Sheet::Seats(sections)) = sheet else { panic!("{sheet:?}") };
         let rows: Vec<usize> = sections.iter().map(|section| section.rows.len()).collect();
         assert_eq!((sections.len(), rows), (2, vec![2, 1]));
@@ -237,7 +355,8 @@ mod tests {
 
     #[test]
     fn stock_is_told_apart_by_its_heading() {
-        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,3000\nVIP,20,9000\n") else {
+        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,3000\nVIP,20,9000\n", 2)
+        else {
             panic!()
         };
         assert_eq!(lines[1].key, "VIP");
@@ -259,7 +378,7 @@ mod tests {
             faults(text),
             [
                 "3: seats must be 1 to 10000",
-                "4: price is in minor units: for 45.00 write 4500",
+                "4: price 45.00 is not written like the one on line 2, in minor units; write all prices the same way",
                 "5: row A stands on line 2 already; row names are unique in an offer",
                 "6: section Stalls has category A and price 4500 on the lines before",
                 "7: section must be 1 to 100 characters",
@@ -268,6 +387,53 @@ mod tests {
                 "10: has 2 fields, the heading has 5",
             ]
         );
+    }
+
+    #[test]
+    fn a_plan_says_where_its_aisles_are_and_how_it_lies() {
+        let text = "section,category,price,row,seats,gaps,x,y,angle,curve\n\
+            Stalls,A,45.00,A,20,15 5,,,,40\n\
+            Stalls,A,45.00,B,20,,,,,\n\
+            Left,B,29.50,L,4,,-12,3,20,\n";
+        let Ok(Sheet::Seats(sections)) = parse_sheet(text.as_bytes(), 2) else { panic!() };
+        let [stalls, left] = &sections[..] else { panic!("{sections:?}") };
+        assert_eq!((&stalls.rows[0].gaps[..], &stalls.rows[1].gaps[..]), (&[5, 15][..], &[][..]));
+        let at = |x, y| Some(Point { x, y });
+        assert_eq!(stalls.shape, Shape { at: at(0, 0), angle: 0, curve: 40 });
+        assert_eq!(left.shape, Shape { at: at(-12, 3), angle: 20, curve: 0 });
+        assert_eq!((stalls.price.minor(), left.price.minor()), (4500, 2950));
+        let wrong = text.replace("L,4,,", "L,4,4,").replace("B,20,,,,,", "B,20,,,,,30");
+        assert_eq!(
+            faults(&wrong),
+            [
+                "3: section Stalls has curve 40 on the lines before",
+                "4: gaps must be at most 64 seats of the row, in order and before its last",
+            ]
+        );
+    }
+
+    #[test]
+    fn prices_are_written_one_way_or_the_other() {
+        let prices = |prices: &[&str], decimals| {
+            let lines = prices.iter().enumerate().map(|(at, price)| format!("K{at},5,\"{price}\"\n"));
+            let text = format!("key,capacity,price\n{}", lines.collect::<String>());
+            match parse_sheet(text.as_bytes(), decimals) {
+                Ok(Sheet::Stock(lines)) => {
+                    Ok(lines.iter().map(|line| line.price.minor()).collect::<Vec<_>>())
+                }
+                Ok(Sheet::Seats(_)) => unreachable!("it is stock"),
+                Err(faults) => Err(faults[0].what.clone()),
+            }
+        };
+        assert_eq!(prices(&["0", "45.00", "29,5", "0"], 2).unwrap(), [0, 4500, 2950, 0]);
+        assert_eq!(prices(&["0", "4500", "2950"], 2).unwrap(), [0, 4500, 2950]);
+        assert_eq!(prices(&["4500"], 0).unwrap(), [4500]);
+        assert!(prices(&["45.00", "29"], 2).unwrap_err().contains("not written like the one on line 2"));
+        assert_eq!(
+            prices(&["4.500"], 2).unwrap_err(),
+            "price must be written like 45.00, or 4500 in minor units, not \"4.500\""
+        );
+        assert_eq!(prices(&["1.5"], 0).unwrap_err(), "price must be a whole number, not \"1.5\"");
     }
 
     #[test]

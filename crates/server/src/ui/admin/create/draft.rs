@@ -6,7 +6,10 @@ use holdfast_domain::{Currency, Offer};
 use serde_json::{Value, json};
 
 use super::super::{Form, change};
-use crate::{problem::Problem, wire::offer_in::NewOffer};
+use crate::{
+    problem::Problem,
+    wire::{minor_units, offer_in::NewOffer},
+};
 
 /// As typed.
 pub(super) struct Terms {
@@ -41,7 +44,7 @@ impl Terms {
         }
     }
 
-    fn currency(&self) -> Result<Currency, Problem> {
+    pub(super) fn currency(&self) -> Result<Currency, Problem> {
         Ok(Currency::new(&self.currency)?)
     }
 
@@ -72,16 +75,6 @@ impl Terms {
             serde_json::from_value(body).map_err(|fault| Problem::invalid(fault.to_string()))?;
         new.offer().map_err(in_words)
     }
-}
-
-/// `45`, `45.00` and `45,00` in minor units; `None` for what is no such sum.
-fn minor_units(text: &str, decimals: usize) -> Option<u64> {
-    let (whole, part) = text.split_once(['.', ',']).unwrap_or((text, ""));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || part.len() > decimals || !(part.is_empty() || digits(part)) {
-        return None;
-    }
-    format!("{whole}{part:0<decimals$}").parse().ok()
 }
 
 pub(super) fn number(what: &str, text: &str) -> Result<u32, Problem> {

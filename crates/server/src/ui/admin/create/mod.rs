@@ -90,11 +90,18 @@ impl Draft {
         }
     }
 
+    /// Without the section of that number, counted from 0.
+    fn remove(&mut self, at: usize) {
+        if let Self::Seats(plan) = self {
+            plan.remove(at);
+        }
+    }
+
     /// What it amounts to, as the API would be told: the kind and its inventory.
     fn inventory(&self, terms: &Terms) -> Result<(&'static str, serde_json::Value), Problem> {
         match self {
             Self::Seats(plan) => Ok(("seats", plan.json(terms)?)),
-            Self::Sheet(sheet) => sheet.json(),
+            Self::Sheet(sheet) => sheet.json(terms),
             Self::Stock(stock) => Ok(("stock", stock.json(terms)?)),
             Self::Slots(calendar) => Ok(("slots", calendar.json(terms)?)),
         }
@@ -118,7 +125,7 @@ fn fresh_key() -> String {
     format!("{:032x}", mint::hold_id().bits())
 }
 
-/// `POST /admin/new/{kind}`: one more row, a look, or the sale itself.
+/// `POST /admin/new/{kind}`: one more section or one less, a look, or the sale itself.
 pub(crate) async fn send(
     State(app): State<Shared>,
     Path(kind): Path<String>,
@@ -127,6 +134,10 @@ pub(crate) async fn send(
     let form = &submitted.form;
     let (terms, mut draft) = (Terms::of(form), Draft::of(&kind, form)?);
     let key = form.one("key").unwrap_or_default().to_owned();
+    let removed = form.one("do").and_then(|what| what.strip_prefix("remove-")?.parse().ok());
+    if let Some(at) = removed {
+        draft.remove(at);
+    }
     let made = offer(&terms, &draft);
     let outcome = match (form.one("do"), &made) {
         (Some("create"), Ok(offer)) => put_on_sale(&app, &submitted, offer).await,
@@ -135,6 +146,7 @@ pub(crate) async fn send(
             Err(None)
         }
         (_, Ok(_)) => Err(None),
+        _ if removed.is_some() => Err(None),
         (_, Err(problem)) => Err(Some(problem.clone())),
     };
     let preview = PreviewPart::of(made.as_deref().map_err(Some));

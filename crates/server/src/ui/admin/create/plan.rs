@@ -53,6 +53,13 @@ impl PlanDraft {
         }
     }
 
+    /// One less; the last one stays.
+    pub(super) fn remove(&mut self, at: usize) {
+        if self.sections.len() > 1 && at < self.sections.len() {
+            self.sections.remove(at);
+        }
+    }
+
     pub(super) fn json(&self, terms: &Terms) -> Result<Value, Problem> {
         let filled = || self.sections.iter().filter(|section| !section.is_empty());
         // Places count when every section has one: as soon as one is drawn, the others lie one behind the other.

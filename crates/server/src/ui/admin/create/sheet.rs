@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::Form;
+use super::{super::Form, draft::Terms};
 use crate::{
     problem::Problem,
     wire::{Sheet, offer, parse_sheet},
@@ -15,16 +15,16 @@ pub(super) struct SheetDraft {
     pub text: String,
 }
 
-const EXAMPLE: &str =
-    "section,category,price,row,seats\nStalls,A,4500,A,20\nStalls,A,4500,B,20\nBalcony,B,2900,C,16\n";
+const EXAMPLE: &str = "section,category,price,row,seats,gaps,curve\nStalls,A,45.00,A,20,5 15,40\nStalls,A,45.00,B,20,5 15,\nBalcony,B,29.00,C,16,,\n";
 
 impl SheetDraft {
     pub(super) fn of(form: &Form) -> Self {
         Self { text: form.one("sheet").unwrap_or(EXAMPLE).to_owned() }
     }
 
-    pub(super) fn json(&self) -> Result<(&'static str, Value), Problem> {
-        let sheet = parse_sheet(self.text.as_bytes()).map_err(|faults| {
+    pub(super) fn json(&self, terms: &Terms) -> Result<(&'static str, Value), Problem> {
+        let decimals = terms.currency()?.decimals();
+        let sheet = parse_sheet(self.text.as_bytes(), decimals).map_err(|faults| {
             let told: Vec<String> = faults
                 .iter()
                 .take(TOLD)
