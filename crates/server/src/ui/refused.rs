@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use holdfast_domain::{Ask, Conflict, Inventory, Limit, Offer, OfferId, Pick, Refusal};
+use holdfast_domain::{Ask, Conflict, Inventory, Limit, Money, Offer, OfferId, Pick, Refusal};
 
 use super::{Posted, form, led, own_page, words};
 use crate::{app::App, problem::Problem};
@@ -102,7 +102,9 @@ fn alternative(offer: &Offer, asks: &[Ask], units: &[String]) -> Option<Alternat
     match offer.inventory() {
         Inventory::Seats(plan) => {
             let section = plan.section_of(plan.find(units.first()?)?);
-            let price = words::money(section.price, offer.currency());
+            let prices = units.iter().filter_map(|unit| offer.price(plan.find(unit)?));
+            let together = Money::new(prices.map(Money::minor).sum()).ok()?;
+            let price = words::money(together, offer.currency());
             let fields = units.iter().map(|unit| ("unit", unit.clone())).collect();
             Some(Alternative {
                 label: units.join(", "), more: format!("{} · {price}", section.name), fields
