@@ -275,6 +275,38 @@ async fn stock_and_calendars_are_put_on_sale_and_changed() {
 }
 
 #[tokio::test]
+async fn hours_of_a_calendar_are_taken_off_sale_by_its_own_clocks() {
+    let app = TestApp::embedded().await;
+    let client = organiser(&app).await;
+    let slots = "key=k2&name=Dr+Lee&id=dr-lee&currency=EUR&timezone=Europe/Berlin&grid_minutes=15&capacity=1&services=1\
+                 &from_mon=09:00&to_mon=17:00&service_0=consult&minutes_0=30&price_0=80&closed=&do=create";
+    place(post(&client, "/admin/new/slots", slots).await);
+    let start = "2026-11-16T11:00:00+01:00";
+    let line = json!({"offer": "dr-lee", "service": "consult", "start": start});
+    app.admin().hold(json!({"holder": "alice", "lines": [line]})).await;
+    let units = "/admin/offers/dr-lee/units";
+    let done = place(post(&client, units, "do=block&day=2026-11-16&from=10:00&to=12:00").await);
+    assert!(done.contains("done=blocked&units=6&left=2"), "{done}");
+    shows(&client.get(&done).await, &["6 are off sale.", "2 are held or booked"]);
+    let monday = "/v1/offers/dr-lee/availability?from=2026-11-16&to=2026-11-16";
+    let counts = app.admin().get(monday).await.json()["counts"].clone();
+    assert_eq!(counts, json!({"capacity": 32, "available": 24, "held": 2, "booked": 0, "blocked": 6}));
+    let done = place(post(&client, units, "do=unblock&day=2026-11-16&from=&to=").await);
+    assert!(done.contains("done=unblocked&units=6"), "{done}");
+
+    for (form, words) in [
+        ("day=2026-11-17", "Nothing is open then."),
+        ("day=2026-11-16&from=12:00&to=10:00", "The hours must end after they begin."),
+        ("day=soon", "The day must be a date"),
+    ] {
+        shows(&post(&client, units, &format!("do=block&{form}")).await.expect(400), &[words]);
+    }
+    // Whichever day it is, one of the seven is a Monday.
+    shows(&client.get("/admin/offers/dr-lee").await, &["Today and the six days after it", "<dd>32</dd>"]);
+    shows(&client.get("/admin").await, &["in times of 15 minutes"]);
+}
+
+#[tokio::test]
 async fn a_booking_is_found_cancelled_and_paid_back() {
     let app = TestApp::with_paid_hall().await;
     let client = organiser(&app).await;

@@ -1,9 +1,14 @@
 //! Counts as organisers look at them: figures, and a bar of the same.
 
-use holdfast_domain::{Counts, Inventory, Moment};
+use holdfast_domain::{
+    Counts, Inventory, InventoryDef, Moment, Offer, OfferId,
+    schedule::{Calendar, Date},
+};
 use holdfast_engine::ledger::OfferView;
+use jiff::ToSpan;
 
 use super::super::{shop::Sale, words};
+use crate::{app::App, problem::Problem, wire::availability::cell};
 
 /// One state of the units and how many are in it.
 pub(super) struct Figure {
@@ -57,12 +62,46 @@ impl Selling {
     }
 }
 
-/// Whether there is anything to count: a calendar is counted by range only.
-pub(super) fn counted(view: &OfferView) -> Option<Vec<Figure>> {
-    match view.offer.inventory() {
-        Inventory::Slots(_) => None,
-        Inventory::Seats(_) | Inventory::Stock(_) => Some(of(view.counts)),
+/// What there is of an offer, by state, and what of it was counted.
+pub(super) struct Counted {
+    pub figures: Vec<Figure>,
+    pub capacity: String,
+    /// Of a calendar, which goes on for ever: what of it this is.
+    pub part: Option<String>,
+}
+
+impl Counted {
+    pub(super) async fn of(app: &App, view: &OfferView) -> Result<Self, Problem> {
+        let (counts, part) = match view.offer.inventory() {
+            Inventory::Seats(_) | Inventory::Stock(_) => (view.counts, None),
+            Inventory::Slots(calendar) => {
+                let minutes = words::plural(calendar_grid(&view.offer).into(), "minute");
+                let part = format!("Today and the six days after it, in times of {minutes}");
+                (week(app, view.offer.id(), calendar).await?, Some(part))
+            }
+        };
+        Ok(Self { figures: of(counts), capacity: words::count(counts.capacity), part })
     }
+}
+
+fn calendar_grid(offer: &Offer) -> u32 {
+    match &offer.def().inventory {
+        InventoryDef::Slots(calendar) => calendar.grid_minutes,
+        InventoryDef::Seats(_) | InventoryDef::Stock(_) => 0,
+    }
+}
+
+/// What the next seven days of a calendar add up to, as its own clocks count days.
+async fn week(app: &App, id: &OfferId, calendar: &Calendar) -> Result<Counts, Problem> {
+    let today = today(calendar, app.clock.now());
+    let Ok(days) = calendar.days(today, today.saturating_add(6.days())) else { return Ok(Counts::default()) };
+    let snapshot = app.ledger().snapshot(id, Some(calendar.cells(days))).await?;
+    let snapshot = snapshot.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
+    Ok(calendar.counts(days, |unit| cell(&snapshot, unit)))
+}
+
+pub(super) fn today(calendar: &Calendar, now: Moment) -> Date {
+    words::clock(calendar.local(now)).date()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{
     super::words,
     Form, Notice,
     change::Settings,
-    figures::{self, Figure, Selling},
+    figures::{self, Counted, Selling},
     room::{PlanFields, RoomPart},
     shown,
     units::{SeatGrid, StockRow},
@@ -36,9 +36,16 @@ pub(super) struct OfferPage {
     plan: PlanFields,
     seats: Option<SeatGrid>,
     stock: Vec<StockRow>,
-    /// The time zone of a calendar.
-    calendar: Option<String>,
+    calendar: Option<CalendarForm>,
     settings: Settings,
+}
+
+/// Times to take off sale, by the clocks of the place; what was typed stays until it is done.
+struct CalendarForm {
+    zone: String,
+    day: String,
+    from: String,
+    to: String,
 }
 
 /// The part that keeps itself up to date.
@@ -47,8 +54,7 @@ pub(super) struct OfferPage {
 struct FiguresPart {
     id: String,
     selling: Selling,
-    figures: Option<Vec<Figure>>,
-    capacity: String,
+    counted: Counted,
     takings: Takings,
     ending: Vec<EndingHold>,
     version: String,
@@ -134,8 +140,7 @@ impl FiguresPart {
         Ok(Self {
             id: view.offer.id().to_string(),
             selling: Selling::of(view, app.clock.now()),
-            figures: figures::counted(view),
-            capacity: words::count(view.counts.capacity),
+            counted: Counted::of(app, view).await?,
             takings: Takings::of(app, &view.offer, snapshot).await?,
             ending: ending(app, view.offer.id()).await?,
             version: view.version.to_string(),
@@ -155,7 +160,13 @@ impl OfferPage {
         match view.offer.inventory() {
             Inventory::Seats(plan) => seats = Some(SeatGrid::of(plan, &snapshot, query)),
             Inventory::Stock(lines) => stock = StockRow::all(lines, &snapshot, view.offer.currency()),
-            Inventory::Slots(slots) => calendar = Some(slots.timezone().to_owned()),
+            Inventory::Slots(slots) => {
+                let today = figures::today(slots, app.clock.now()).to_string();
+                let field = |name: &str, usual: &str| query.one(name).unwrap_or(usual).to_owned();
+                let (from, to) = (field("from", ""), field("to", ""));
+                let zone = slots.timezone().to_owned();
+                calendar = Some(CalendarForm { zone, day: field("day", &today), from, to });
+            }
         }
         let board = app.rooms.board(id).await?;
         Ok(Self {

@@ -2,13 +2,12 @@
 
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::Moment;
 use holdfast_engine::ledger::OfferView;
 
 use super::{
     super::words,
     Notice,
-    figures::{self, Figure, Selling},
+    figures::{Counted, Selling},
     shown,
 };
 use crate::{
@@ -40,18 +39,18 @@ struct OfferRow {
     name: String,
     kind: &'static str,
     selling: Selling,
-    figures: Option<Vec<Figure>>,
+    counted: Counted,
 }
 
 impl OfferRow {
-    fn of(view: &OfferView, now: Moment) -> Self {
-        Self {
+    async fn of(app: &App, view: &OfferView) -> Result<Self, Problem> {
+        Ok(Self {
             id: view.offer.id().to_string(),
             name: view.offer.def().name.clone(),
             kind: words::kind(view.offer.kind()),
-            selling: Selling::of(view, now),
-            figures: figures::counted(view),
-        }
+            selling: Selling::of(view, app.clock.now()),
+            counted: Counted::of(app, view).await?,
+        })
     }
 }
 
@@ -63,8 +62,10 @@ impl OffersPart {
             None => "/admin/figures".to_owned(),
         };
         let page = app.ledger().offers(after, limit).await?;
-        let now = app.clock.now();
-        let offers = page.data.iter().map(|view| OfferRow::of(view, now)).collect();
+        let mut offers = Vec::with_capacity(page.data.len());
+        for view in &page.data {
+            offers.push(OfferRow::of(app, view).await?);
+        }
         Ok(Self { from, offers, next: page.next })
     }
 }

@@ -1,4 +1,4 @@
-//! Units to pick: the seats of one section as a grid, the lines of a stock; and taking them off sale or putting them
+//! Units to pick: the seats of one section as a grid, the lines of a stock, the hours of a day; and taking them off sale or putting them
 //! back.
 
 use std::collections::BTreeSet;
@@ -6,15 +6,18 @@ use std::collections::BTreeSet;
 use axum::{extract::State, response::Response};
 use holdfast_domain::{
     Command, Currency, Inventory, Offer, OfferId, StockLine, UnitNo, UnitState,
+    schedule::{Calendar, Days, parse_date},
     seat_plan::{Row, SeatPlan},
 };
-use holdfast_engine::ledger::{Snapshot, SnapshotUnits};
+use holdfast_engine::ledger::{Cells, Snapshot, SnapshotUnits};
+use jiff::civil::Time;
 
 use super::{super::words, Form, Notice, Submitted, go, is_ours_to_say, offer::OfferPage, refused, submit};
 use crate::{
     app::{App, Shared},
     problem::Problem,
     routes::InOffer,
+    wire::availability::cell,
 };
 
 /// A section of more seats is shown some rows at a time.
@@ -106,7 +109,7 @@ fn grid_row(plan: &SeatPlan, row: &Row, snapshot: &Snapshot) -> GridRow {
 fn state_of(snapshot: &Snapshot, unit: UnitNo) -> UnitState {
     match &snapshot.units {
         SnapshotUnits::Dense(units) => units[unit as usize].state(snapshot.offer.capacity(unit)),
-        SnapshotUnits::Cells(_) => UnitState::Available,
+        SnapshotUnits::Cells(_) => cell(snapshot, unit).state(snapshot.offer.capacity(unit)),
     }
 }
 
@@ -149,6 +152,68 @@ impl Picked {
         }
         Ok(Self { keys: keys.into_iter().collect(), left })
     }
+}
+
+/// Some hours of a day, as the clocks of a calendar's place show them.
+struct Hours {
+    days: Days,
+    from: Time,
+    /// `None` until the day is over.
+    to: Option<Time>,
+}
+
+impl Hours {
+    fn of(form: &Form, day: &str, calendar: &Calendar) -> Result<Self, Problem> {
+        let day = parse_date(day).ok_or_else(|| Problem::invalid("The day must be a date: 2026-11-16."))?;
+        let time = |field: &str| match form.one(field).filter(|text| !text.is_empty()) {
+            None => Ok(None),
+            Some(text) => Time::strptime("%H:%M", text.get(..5).unwrap_or(text))
+                .map(Some)
+                .map_err(|_| Problem::invalid("The hours must be times: 09:00.")),
+        };
+        let (from, to) = (time("from")?.unwrap_or(Time::midnight()), time("to")?);
+        // Midnight at the end of the day is written like the one at its beginning.
+        let to = to.filter(|to| *to != Time::midnight());
+        if to.is_some_and(|to| to <= from) {
+            return Err(Problem::invalid("The hours must end after they begin."));
+        }
+        Ok(Self { days: calendar.days(day, day)?, from, to })
+    }
+
+    /// The open cells that begin within them. An hour that the clocks show twice is meant twice.
+    fn cells(&self, calendar: &Calendar) -> Vec<UnitNo> {
+        let begins = |unit| words::clock(calendar.local(calendar.begins(unit))).time();
+        let is_within = |time: Time| self.from <= time && self.to.is_none_or(|to| time < to);
+        calendar.open_cells(self.days).into_iter().flatten().filter(|&unit| is_within(begins(unit))).collect()
+    }
+}
+
+impl Picked {
+    /// Those of these cells that can be had.
+    fn among(cells: &[UnitNo], snapshot: &Snapshot, wanted: UnitState) -> Self {
+        let (fit, others): (Vec<UnitNo>, Vec<UnitNo>) =
+            cells.iter().partition(|&&unit| state_of(snapshot, unit) == wanted);
+        let left = others.iter().filter(|&&unit| is_sold(snapshot, unit)).count();
+        Self { keys: fit.into_iter().map(|unit| snapshot.offer.key(unit)).collect(), left }
+    }
+}
+
+async fn look(app: &App, id: &OfferId, cells: Cells) -> Result<Snapshot, Problem> {
+    let snapshot = app.ledger().snapshot(id, Some(cells)).await?;
+    snapshot.ok_or_else(|| Problem::unknown_offer(id.as_str()))
+}
+
+async fn picked(app: &App, id: &OfferId, form: &Form, wanted: UnitState) -> Result<Picked, Problem> {
+    let snapshot = look(app, id, 0..0).await?;
+    let (Inventory::Slots(calendar), Some(day)) = (snapshot.offer.inventory(), form.one("day")) else {
+        return Picked::of(form, &snapshot, wanted);
+    };
+    let hours = Hours::of(form, day, calendar)?;
+    let cells = hours.cells(calendar);
+    if cells.is_empty() {
+        return Err(Problem::invalid("Nothing is open then."));
+    }
+    Ok(Picked::among(&cells, &look(app, id, calendar.cells(hours.days)).await?, wanted))
 }
 
 fn is_sold(snapshot: &Snapshot, unit: UnitNo) -> bool {
@@ -199,13 +264,11 @@ async fn change(
     actor: &holdfast_domain::Actor,
     form: &Form,
 ) -> Result<String, Problem> {
-    let snapshot = app.ledger().snapshot(id, Some(0..0)).await?;
-    let snapshot = snapshot.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
     let (wanted, done) = match form.one("do") {
         Some("unblock") => (UnitState::Blocked, "unblocked"),
         _ => (UnitState::Available, "blocked"),
     };
-    let Picked { keys, left } = Picked::of(form, &snapshot, wanted)?;
+    let Picked { keys, left } = picked(app, id, form, wanted).await?;
     if keys.is_empty() {
         return Err(Problem::invalid("Pick at least one that can be had."));
     }
