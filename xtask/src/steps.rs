@@ -187,6 +187,11 @@ impl Drop for Server {
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
+    // What cargo tells this program of itself would make build scripts, and all that follows from them, run again.
+    let of_this_program = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars().filter(|(name, _)| of_this_program(name)) {
+        command.env_remove(name);
+    }
     command
 }
 

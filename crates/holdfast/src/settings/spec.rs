@@ -609,7 +609,7 @@ pub const SPECS: &[Spec] = &[
         "lab",
         "BOOL",
         "true",
-        "Show the lab at /lab: pictures of races and reports that an admin's key left there; the demo always does",
+        "Show races and reports that an admin's key left at /lab; the demo always does",
     ),
     setting(LAB, "lab_races", "N", "32", "Races whose pictures are kept, in memory; the oldest goes first"),
     setting(LAB, "lab_reports", "N", "4", "The same for whole reports"),
