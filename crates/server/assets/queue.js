@@ -30,6 +30,8 @@ class QueueStatus extends HTMLElement {
         setTimeout(() => this.go(() => location.reload()), Number(this.dataset.retryMs));
       }
     };
+    // Whoever leaves is led away by the form, and not called back by the stream that tells of it.
+    this.addEventListener("submit", () => (this.source.close(), (this.gone = true)));
   }
 
   disconnectedCallback() {
