@@ -25,10 +25,10 @@ const DEFAULT_DAYS: i32 = 7;
 #[into_params(parameter_in = Query)]
 pub(crate) struct AvailabilityQuery {
     /// The first day, on the clocks of the place; today when left out.
-    #[param(value_type = Option<String>, format = Date)]
+    #[param(pattern = "^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
     from: Option<String>,
     /// The last day, included; six days after the first when left out.
-    #[param(value_type = Option<String>, format = Date)]
+    #[param(pattern = "^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
     to: Option<String>,
     /// Only starts of this service.
     #[param(max_length = 64)]

@@ -25,10 +25,8 @@ pub(super) fn given(text: &Option<String>) -> Option<&str> {
 /// How many at once. Whoever asks for more than there are in a page gets a page, and its `next`.
 fn limit(asked: &Option<String>) -> Result<usize, Problem> {
     let Some(text) = given(asked) else { return Ok(DEFAULT_LIMIT) };
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse::<usize>() {
-        Ok(limit @ 1..) => Ok(limit.min(MAX_LIMIT)),
-        Err(_) if is_number => Ok(MAX_LIMIT),
+    match text.parse::<i32>() {
+        Ok(limit @ 1..) => Ok(MAX_LIMIT.min(limit as usize)),
         _ => Err(Problem::invalid(format!("limit: must be a number from 1; at most {MAX_LIMIT} are given"))),
     }
 }

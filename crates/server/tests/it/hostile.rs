@@ -168,6 +168,7 @@ async fn queries_are_checked_like_bodies() {
         "booking=x",
         "offer=No",
         "limit=-999999999999999999999",
+        "limit=999999999999999999999",
         "after=x",
         "after=18446744073709551615",
     ] {
@@ -180,7 +181,7 @@ async fn queries_are_checked_like_bodies() {
 #[tokio::test]
 async fn an_empty_value_is_none_and_a_page_has_its_most() {
     let app = TestApp::with_hall().await;
-    for query in ["limit=", "limit=501", "limit=999999999999999999999", "after=&limit=1"] {
+    for query in ["limit=", "limit=501", "limit=2147483647", "after=&limit=1"] {
         let listed = app.client().get(&format!("/v1/offers?{query}")).await.expect(200).json();
         assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{query}");
     }
