@@ -184,7 +184,8 @@ async fn every_strategy(
     let mut figures = Vec::new();
     for (strategy, gate) in servers.strategies().await {
         let server = start(databases, strategy, gate).await?;
-        let seats = Arc::new(Inventory::new("seats", 10, 100, 100));
+        // More than the fastest of them sells while it is measured.
+        let seats = Arc::new(Inventory::new("seats", 10, 500, 100));
         on_sale(&server, &seats).await?;
         let mut workers = vec![crew(plan, &server, |_| Box::new(FreshHolds::new(&server, &seats))).await?];
         let tallies = turns(plan, &mut workers, strategy).await?;
