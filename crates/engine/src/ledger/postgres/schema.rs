@@ -1,9 +1,12 @@
 //! Bringing the schema up to date, safe with several nodes starting at once.
 //!
-//! Migrations only add: a node of the version before must be able to work on the schema of this one, so that a
-//! rolling restart never stops the sale.
+//! Migrations only add, or take away what no version reads: a node of the version before must be able to work on the
+//! schema of this one, so that a rolling restart never stops the sale. Nor may a migration that waits for a table, in use
+//! by a backup perhaps, keep everybody waiting behind it: it says `SET LOCAL lock_timeout`, gives up and tries again.
 
-use std::time::Duration;
+use std::{error::Error as _, iter::successors, time::Duration};
+
+use tokio_postgres::error::SqlState;
 
 use super::session::{Session, Sessions, Trouble};
 
@@ -15,6 +18,10 @@ mod embedded {
 const LOCK: &str = "SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '60s';
                     SELECT pg_advisory_xact_lock(7237118283301)";
 const PATIENCE: Duration = Duration::from_secs(65);
+
+/// How often a table that somebody uses is tried for, and the pause in which others may use it.
+const TRIES: u32 = 15;
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The newest version that this program knows.
 pub(super) fn newest() -> i64 {
@@ -40,9 +47,24 @@ async fn run(session: &mut Session) -> Result<Vec<String>, Trouble> {
         // A newer node may have been here before: what it added does not disturb this one.
         .set_abort_missing(false);
     runner.set_migration_table_name("holdfast_migrations");
-    let report = runner
-        .run_async(session.client_mut())
-        .await
-        .map_err(|why| Trouble::Down(format!("migrating the schema: {why}").into()))?;
-    Ok(report.applied_migrations().iter().map(|migration| migration.name().to_owned()).collect())
+    let mut tries = 1;
+    loop {
+        match runner.run_async(session.client_mut()).await {
+            Ok(report) => {
+                return Ok(report.applied_migrations().iter().map(|done| done.name().to_owned()).collect());
+            }
+            Err(why) if is_in_use(&why) && tries < TRIES => {
+                tracing::info!(tries, "a table is in use; the migration tries again");
+                tries += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(why) => return Err(Trouble::Down(format!("migrating the schema: {why}").into())),
+        }
+    }
+}
+
+fn is_in_use(why: &refinery::Error) -> bool {
+    let mut causes = successors(why.source(), |cause| (*cause).source());
+    let told = causes.find_map(|cause| cause.downcast_ref::<tokio_postgres::Error>());
+    told.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
