@@ -6,6 +6,7 @@ mod gated;
 pub(crate) mod goods;
 mod histories;
 pub(crate) mod house;
+mod journal;
 mod nodes;
 mod refuses;
 mod rooms;

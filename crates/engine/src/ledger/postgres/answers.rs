@@ -8,8 +8,9 @@ use sha2::{Digest, Sha256};
 use tokio_postgres::types::Type;
 
 use super::{
-    session::{Args, Session, Sql, Trouble},
-    write::{all, sparse},
+    parts::{Part, columns},
+    session::{Session, Sql, Trouble},
+    write::sparse,
 };
 use crate::ledger::{Answer, IdempotencyKey, Reply};
 
@@ -38,10 +39,11 @@ const INSERT_ANSWERS: Sql = Sql {
     ],
 };
 /// The first words that an open key is given are the ones that count.
-const CLOSE_ANSWER: Sql = Sql {
-    text: "UPDATE holdfast.answers SET status = $2, body = $3, booking_id = NULL
-           WHERE key = $1 AND booking_id IS NOT NULL",
-    types: &[Type::BYTEA, Type::INT2, Type::BYTEA],
+const CLOSE_ANSWERS: Sql = Sql {
+    text: "UPDATE holdfast.answers a SET status = t.status, body = t.body, booking_id = NULL
+           FROM unnest($1::bytea[], $2::smallint[], $3::bytea[]) AS t(key, status, body)
+           WHERE a.key = t.key AND a.booking_id IS NOT NULL",
+    types: &[Type::BYTEA_ARRAY, Type::INT2_ARRAY, Type::BYTEA_ARRAY],
 };
 pub(super) type Digested = [u8; 32];
 
@@ -56,6 +58,12 @@ pub(super) struct Kept {
     pub(super) key: [u8; 32],
     pub(super) fingerprint: [u8; 32],
     pub(super) words: Words,
+}
+
+impl Kept {
+    const fn is_closing(&self) -> bool {
+        matches!(self.words, Words::Closing(_))
+    }
 }
 
 /// What is kept under a key.
@@ -120,25 +128,29 @@ impl Given {
     }
 }
 
-/// Writes these down in the open transaction.
-pub(super) async fn put(session: &Session, kept: &[Kept], now: Moment) -> Result<(), Trouble> {
-    let (closing, new): (Vec<&Kept>, Vec<&Kept>) =
-        kept.iter().partition(|kept| matches!(kept.words, Words::Closing(_)));
-    if !new.is_empty() {
-        let keys: Vec<&[u8]> = new.iter().map(|kept| &kept.key[..]).collect();
-        let fingerprints: Vec<&[u8]> = new.iter().map(|kept| &kept.fingerprint[..]).collect();
-        let statuses: Vec<_> = new.iter().map(|kept| kept.words.columns().0).collect();
-        let bodies: Vec<&[u8]> = new.iter().map(|kept| kept.words.columns().1).collect();
-        let bookings = sparse(new.iter().map(|kept| kept.words.columns().2));
-        let args: Args<'_> = &[&keys, &fingerprints, &statuses, &bodies, &now.ms(), &bookings];
-        session.change(&INSERT_ANSWERS, args).await?;
-    }
-    for kept in closing {
-        let (status, body, _) = kept.words.columns();
-        let closed = session.change(&CLOSE_ANSWER, &[&&kept.key[..], &status, &body]).await?;
-        all(closed, 1, "somebody else gave the key its words")?;
-    }
-    Ok(())
+/// The keys that are new, with their words.
+pub(super) fn given(kept: &[Kept], now: Moment) -> Option<Part<'_>> {
+    let new: Vec<&Kept> = kept.iter().filter(|kept| !kept.is_closing()).collect();
+    let columns = columns![
+        new.iter().map(|kept| &kept.key[..]).collect::<Vec<_>>(),
+        new.iter().map(|kept| &kept.fingerprint[..]).collect::<Vec<_>>(),
+        new.iter().map(|kept| kept.words.columns().0).collect::<Vec<_>>(),
+        new.iter().map(|kept| kept.words.columns().1).collect::<Vec<_>>(),
+        now.ms(),
+        sparse(new.iter().map(|kept| kept.words.columns().2)),
+    ];
+    Part::of(new.len(), &INSERT_ANSWERS, columns, "a key has an answer already")
+}
+
+/// The keys that were open, and have words now.
+pub(super) fn closed(kept: &[Kept]) -> Option<Part<'_>> {
+    let closing: Vec<&Kept> = kept.iter().filter(|kept| kept.is_closing()).collect();
+    let columns = columns![
+        closing.iter().map(|kept| &kept.key[..]).collect::<Vec<_>>(),
+        closing.iter().map(|kept| kept.words.columns().0).collect::<Vec<_>>(),
+        closing.iter().map(|kept| kept.words.columns().1).collect::<Vec<_>>(),
+    ];
+    Part::of(closing.len(), &CLOSE_ANSWERS, columns, "somebody else gave the key its words")
 }
 
 /// Drops at most `limit` answers from before `at_ms`.

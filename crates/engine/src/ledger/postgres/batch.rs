@@ -34,11 +34,6 @@ const LOOK: Sql = Sql {
            FROM holdfast.offers WHERE id = ANY($1)",
     types: &[Type::TEXT_ARRAY],
 };
-/// One after another, in the order given.
-const LOCK: Sql = Sql {
-    text: "SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) key",
-    types: &[Type::INT8_ARRAY],
-};
 const TRY_LOCK: Sql = Sql {
     text: "SELECT key FROM unnest($1::bigint[]) key WHERE pg_try_advisory_xact_lock(key)",
     types: &[Type::INT8_ARRAY],
@@ -132,13 +127,15 @@ pub(super) async fn settle(
     let keys: Vec<Option<Digested>> =
         requests.iter().map(|request| request.key.as_ref().map(digest)).collect();
     let wanted: Vec<Digested> = keys.iter().flatten().copied().collect();
-    let (versions, clock, given) = lock(&mut session, &mut offers, patience, &wanted).await?;
+    let (versions, clock, mut given) = lock(&mut session, &mut offers, patience, &wanted).await?;
     metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
     let mut copy = books.writable().await?;
-    if versions.iter().any(|(offer, version)| copy.version_of(offer) != *version) {
+    if !copy.is_level_with(&versions) {
         let unseen = Replica::unseen(&session, copy.horizon(), &books.chains).await?;
         books.follow_with(&mut copy, &unseen)?;
+        books.must_be(copy.is_level_with(&versions), &mut copy)?;
     }
+    copy.recent_answers().for_each(|kept| given.add(kept.clone()));
     let now = copy.hear(books.time.of(clock));
     let mut batch = Batch {
         books,
@@ -170,6 +167,7 @@ pub(super) async fn settle(
     books.chains.put_back(chain);
     books.chains.applied(chain, effects.entries.len());
     copy.is_true();
+    copy.remember(kept, books.limits.batches);
     books.announce(touched.changes(&copy.state));
     Ok(settled)
 }
@@ -195,6 +193,12 @@ pub(super) async fn versions_clock_and_answers(
     Ok((versions, Moment::from_ms(looked.get(0)), given))
 }
 
+/// Takes these locks, one after another in the order given.
+fn locking(keys: &BTreeSet<i64>) -> String {
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    format!("SELECT pg_advisory_xact_lock(key) FROM unnest('{{{}}}'::bigint[]) key", keys.join(","))
+}
+
 /// Begins, takes the offers and looks.
 async fn lock(
     session: &mut Session,
@@ -205,18 +209,12 @@ async fn lock(
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
     match patience {
         Patience::Wait => {
-            session.know(&[&LOCK, &LOOK, &FIND]).await?;
-            let keys: Vec<i64> = keys.into_iter().collect();
-            let locked: super::session::Args<'_> = &[&keys];
+            session.know(&[&LOOK, &FIND]).await?;
             session.begins();
-            let begin = session.beginning();
+            let begin = session.beginning_with(&locking(&keys));
             // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.
-            let (_, _, looked) = futures::try_join!(
-                session.run(&begin),
-                session.rows(&LOCK, locked),
-                versions_clock_and_answers(session, offers, wanted),
-            )?;
-            Ok(looked)
+            let looked = versions_clock_and_answers(session, offers, wanted);
+            futures::try_join!(session.run(&begin), looked).map(|((), looked)| looked)
         }
         Patience::Skip => {
             session.begin().await?;

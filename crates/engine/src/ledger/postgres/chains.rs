@@ -54,6 +54,11 @@ impl Chains {
         self.0.lock().idle.push(chain);
     }
 
+    /// Their heads may be gone from the books: whatever is written from now on begins chains of its own.
+    pub(super) fn forget(&self) {
+        *self.0.lock() = Known::default();
+    }
+
     /// The copy has applied the last `entries` of this chain. Say so while the copy is still kept from others.
     pub(super) fn applied(&self, chain: Chain, entries: usize) {
         let mut known = self.0.lock();

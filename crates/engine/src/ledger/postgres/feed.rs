@@ -12,7 +12,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Books, replica::Replica, session::Trouble};
+use super::{
+    Books,
+    replica::{Replica, Unseen},
+    rows,
+    session::{Session, Sql, Trouble},
+};
+
+const VERSIONS: Sql = Sql { text: "SELECT id, version FROM holdfast.offers", types: &[] };
 
 type Asker = oneshot::Sender<Result<(), Trouble>>;
 
@@ -59,9 +66,29 @@ pub(super) async fn run(books: Arc<Books>, mut questions: Questions, every: Dura
 
 /// One look: what the journal has that the copy has not.
 async fn look(books: &Books) -> Result<(), Trouble> {
-    let horizon = books.loaded().await?.horizon();
+    let (horizon, server) = {
+        let copy = books.loaded().await?;
+        (copy.horizon().clone(), copy.server)
+    };
     let session = books.sessions.following().await?;
-    let unseen = Replica::unseen(&session, horizon, &books.chains).await?;
+    let unseen = Replica::unseen(&session, &horizon, &books.chains).await?;
+    if unseen.server != server {
+        return look_at_all(books, &session, &unseen).await;
+    }
     drop(session);
     books.follow(&unseen).await
+}
+
+/// Another server answers than before, or the same one after a restart. It may have less than was committed, a standby
+/// that was behind or the backup of yesterday, and may count its transactions from an earlier one: a copy that is not
+/// level with it in everything is loaded anew.
+async fn look_at_all(books: &Books, session: &Session, unseen: &Unseen) -> Result<(), Trouble> {
+    let mut copy = books.writable().await?;
+    books.follow_with(&mut copy, unseen)?;
+    let versions = session.rows(&VERSIONS, &[]).await?;
+    let versions: Vec<_> = versions.iter().map(|row| (row.get(0), rows::version(row, 1))).collect();
+    let all = copy.state.offers().count() == versions.len() && copy.is_level_with(&versions);
+    books.must_be(all && !copy.is_beyond(unseen), &mut copy)?;
+    copy.server = unseen.server;
+    Ok(())
 }

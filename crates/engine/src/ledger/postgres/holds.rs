@@ -8,9 +8,10 @@ use tokio_postgres::types::Type;
 
 use super::{
     effects::Effects,
+    parts::{Part, columns},
     rows,
-    session::{Args, Session, Sql, Trouble},
-    write::{all, sparse},
+    session::Sql,
+    write::sparse,
 };
 
 const INSERT_HOLDS: Sql = Sql {
@@ -68,62 +69,49 @@ const UPDATE_HOLDS: Sql = Sql {
     ],
 };
 
-/// Writes the holds that changed.
-pub(super) async fn put(session: &Session, effects: &Effects) -> Result<(), Trouble> {
-    futures::future::try_join(insert(session, effects), update(session, effects)).await.map(drop)
-}
-
-async fn insert(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+/// The holds that are new.
+pub(super) fn placed(effects: &Effects) -> Option<Part<'_>> {
     let holds: Vec<&Hold> = effects.placed.iter().map(|placed| &effects.holds[placed]).collect();
-    if holds.is_empty() {
-        return Ok(());
-    }
-    let columns = Columns::of(effects, &holds);
-    let holders: Vec<_> = holds.iter().map(|hold| hold.holder.as_str()).collect();
-    let amounts: Vec<_> = holds.iter().map(|hold| hold.amount.minor() as i64).collect();
-    let currencies: Vec<_> = holds.iter().map(|hold| hold.currency.code()).collect();
-    let bodies: Vec<_> = holds.iter().map(|hold| rows::hold_body(hold)).collect();
-    let args: Args<'_> = &[
-        &columns.offers,
-        &columns.ids,
-        &holders,
-        &columns.states,
-        &amounts,
-        &currencies,
-        &columns.expires,
-        &columns.extensions,
-        &columns.ended,
-        &columns.bookings,
-        &columns.versions,
-        &bodies,
-        &columns.payments,
-        &columns.pinned,
-        &columns.returns,
+    let of = Columns::of(effects, &holds);
+    let columns = columns![
+        of.offers,
+        of.ids,
+        holds.iter().map(|hold| hold.holder.as_str()).collect::<Vec<_>>(),
+        of.states,
+        holds.iter().map(|hold| hold.amount.minor() as i64).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.currency.code()).collect::<Vec<_>>(),
+        of.expires,
+        of.extensions,
+        of.ended,
+        of.bookings,
+        of.versions,
+        holds.iter().map(|hold| rows::hold_body(hold)).collect::<Vec<_>>(),
+        of.payments,
+        of.pinned,
+        of.returns,
     ];
-    session.change(&INSERT_HOLDS, args).await.map(drop)
+    Part::of(holds.len(), &INSERT_HOLDS, columns, "a hold is there already")
 }
 
-async fn update(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+/// The holds that were there before and changed.
+pub(super) fn changed(effects: &Effects) -> Option<Part<'_>> {
     let older = effects.holds.values().filter(|hold| !effects.placed.contains(&hold.id));
     let holds: Vec<&Hold> = older.collect();
-    if holds.is_empty() {
-        return Ok(());
-    }
-    let columns = Columns::of(effects, &holds);
-    let args: Args<'_> = &[
-        &columns.offers,
-        &columns.ids,
-        &columns.states,
-        &columns.expires,
-        &columns.extensions,
-        &columns.ended,
-        &columns.bookings,
-        &columns.versions,
-        &columns.payments,
-        &columns.pinned,
-        &columns.returns,
+    let of = Columns::of(effects, &holds);
+    let columns = columns![
+        of.offers,
+        of.ids,
+        of.states,
+        of.expires,
+        of.extensions,
+        of.ended,
+        of.bookings,
+        of.versions,
+        of.payments,
+        of.pinned,
+        of.returns,
     ];
-    all(session.change(&UPDATE_HOLDS, args).await?, holds.len(), "a hold has already ended")
+    Part::of(holds.len(), &UPDATE_HOLDS, columns, "a hold has already ended")
 }
 
 /// What changes in the life of a hold, column by column.

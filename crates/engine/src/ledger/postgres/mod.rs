@@ -28,6 +28,7 @@ mod lanes;
 mod lists;
 mod loading;
 mod own_thread;
+mod parts;
 mod payments;
 mod replica;
 mod rooms;
@@ -281,6 +282,18 @@ impl Books {
                 Err(Trouble::lost("the copy of the books is loaded anew"))
             }
         }
+    }
+
+    /// The copy has followed all that is there. Where that did not make it level, it is a copy of other books: of those
+    /// that a failover lost the end of, or that a backup took the place of.
+    fn must_be(&self, level: bool, copy: &mut Writable<'_>) -> Result<(), Trouble> {
+        if level {
+            return Ok(());
+        }
+        tracing::warn!("the books are not those that this node knew: its copy is loaded anew");
+        self.chains.forget();
+        copy.is_ahead();
+        Err(Trouble::lost("the copy of the books is loaded anew"))
     }
 
     fn announce(&self, changes: Vec<Change>) {

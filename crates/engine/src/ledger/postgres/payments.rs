@@ -1,36 +1,38 @@
 //! The money side of bookings: its rows, and who looks at which payment.
 
-use futures::future::try_join_all;
-use holdfast_domain::{BookingId, Moment};
+use holdfast_domain::{Booking, BookingId, Moment, Payment};
 use tokio_postgres::types::Type;
 
 use super::{
     effects::Effects,
+    parts::{Part, columns},
     rows,
-    session::{Args, Session, Sql, Trouble},
-    write::all,
+    session::{Session, Sql, Trouble},
 };
 
 /// Whatever is written down about a payment ends the lease on it.
 const PUT: Sql = Sql {
     text: "INSERT INTO holdfast.payments
                (offer_id, booking_id, provider, state, method, intent, attempts, due_at, captured, refunded, why)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, holdfast.at($8), $9, $10, $11)
+           SELECT offer_id, booking_id, provider, state, method, intent, attempts, holdfast.at(due), captured, refunded, why
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+                       $8::bigint[], $9::bigint[], $10::bigint[], $11::text[])
+                AS t(offer_id, booking_id, provider, state, method, intent, attempts, due, captured, refunded, why)
            ON CONFLICT (offer_id, booking_id) DO UPDATE
            SET state = excluded.state, intent = excluded.intent, attempts = excluded.attempts, due_at = excluded.due_at,
                captured = excluded.captured, refunded = excluded.refunded, why = excluded.why, leased_until = NULL",
     types: &[
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::TEXT,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
     ],
 };
 /// Locking rule: the rows it leases, for the length of the statement, leaving out those that somebody is writing.
@@ -45,26 +47,25 @@ const LEASE: Sql = Sql {
     types: &[Type::INT8, Type::INT8, Type::INT8],
 };
 
-/// Writes the payments of the bookings that were touched.
-pub(super) async fn put(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+/// The payments of the bookings that were touched.
+pub(super) fn put(effects: &Effects) -> Option<Part<'_>> {
     let paid = effects.bookings.values().filter_map(|booking| Some((booking, booking.payment.as_deref()?)));
-    let put = paid.map(|(booking, payment)| async move {
-        let args: Args<'_> = &[
-            &rows::home(&booking.lines).as_str(),
-            &booking.id.to_string(),
-            &payment.provider.as_str(),
-            &payment.state.as_str(),
-            &payment.method.as_ref().map(|method| method.as_str()),
-            &payment.intent.as_ref().map(|intent| intent.as_str()),
-            &i64::from(payment.attempts),
-            &payment.due_at.map(Moment::ms),
-            &(payment.captured.minor() as i64),
-            &(payment.refunded.minor() as i64),
-            &payment.why.as_ref().map(|why| why.as_str()),
-        ];
-        all(session.change(&PUT, args).await?, 1, "a payment is missing")
-    });
-    try_join_all(put).await.map(drop)
+    let (bookings, payments): (Vec<&Booking>, Vec<&Payment>) = paid.unzip();
+    let of = || payments.iter();
+    let columns = columns![
+        bookings.iter().map(|booking| rows::home(&booking.lines).as_str()).collect::<Vec<_>>(),
+        bookings.iter().map(|booking| booking.id.to_string()).collect::<Vec<_>>(),
+        of().map(|payment| payment.provider.as_str()).collect::<Vec<_>>(),
+        of().map(|payment| payment.state.as_str()).collect::<Vec<_>>(),
+        of().map(|payment| payment.method.as_ref().map(|method| method.as_str())).collect::<Vec<_>>(),
+        of().map(|payment| payment.intent.as_ref().map(|intent| intent.as_str())).collect::<Vec<_>>(),
+        of().map(|payment| i64::from(payment.attempts)).collect::<Vec<_>>(),
+        of().map(|payment| payment.due_at.map(Moment::ms)).collect::<Vec<_>>(),
+        of().map(|payment| payment.captured.minor() as i64).collect::<Vec<_>>(),
+        of().map(|payment| payment.refunded.minor() as i64).collect::<Vec<_>>(),
+        of().map(|payment| payment.why.as_ref().map(|why| why.as_str())).collect::<Vec<_>>(),
+    ];
+    Part::of(payments.len(), &PUT, columns, "a payment is missing")
 }
 
 /// Leases payments that are due and that nobody looks at, the longest due first.

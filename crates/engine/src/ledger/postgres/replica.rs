@@ -11,7 +11,7 @@
 //! when that is the copy's version, and skipped when the copy is past it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 use tokio_postgres::{Row, types::Type};
 
 use super::{
+    answers::Kept,
     chains::Chains,
     rows,
     session::{Session, Sql, Trouble},
@@ -85,33 +86,53 @@ const BOOKINGS: Sql = Sql {
 };
 /// What is new is found by the index over transactions: the order within says so to a planner that knows nothing of the
 /// arguments. Asked for in the journal's own order at once, it walks the whole journal and throws nearly all of it away.
+///
+/// Of what can be seen, nothing was written by a transaction that is yet to come, but for a journal that was restored from
+/// a server that had counted further: those entries were loaded with the rest.
 const UNSEEN: Sql = Sql {
-    text: "SELECT seq, offers, before, version, entry FROM (
-               SELECT seq, offers, before, version, entry FROM holdfast.journal j
-               WHERE xid >= $1 AND NOT EXISTS (
-                   SELECT FROM unnest($3::bigint[], $4::bigint[]) AS own(chain, link)
-                   WHERE own.chain = j.chain AND own.link >= j.link)
-               ORDER BY xid LIMIT $2) AS new
+    text: "WITH own AS MATERIALIZED (SELECT * FROM unnest($3::bigint[], $4::bigint[]) AS own(chain, link))
+           SELECT seq, offers, before, version, entry FROM (
+               (SELECT seq, offers, before, version, entry FROM holdfast.journal j
+                WHERE xid = ANY($5)
+                  AND NOT EXISTS (SELECT FROM own WHERE own.chain = j.chain AND own.link >= j.link))
+               UNION ALL
+               (SELECT seq, offers, before, version, entry FROM holdfast.journal j
+                WHERE xid >= $1 AND xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+                  AND NOT EXISTS (SELECT FROM own WHERE own.chain = j.chain AND own.link >= j.link)
+                ORDER BY xid LIMIT $2)) AS new
            ORDER BY seq",
-    types: &[Type::INT8, Type::INT8, Type::INT8_ARRAY, Type::INT8_ARRAY],
+    types: &[Type::INT8, Type::INT8, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY],
 };
+
+/// Which transactions had ended when the journal was last read: all before `next`, but for those in `open`. One that stays
+/// open for hours costs a probe of the index, not the reading of everything since.
+#[derive(Debug, Clone)]
+pub(super) struct Horizon {
+    next: i64,
+    open: Vec<i64>,
+}
 
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) state: State,
     pub(super) snapshots: Mutex<Snapshots>,
-    /// Transactions before this one were settled when the journal was last followed.
-    horizon: i64,
+    horizon: Horizon,
+    /// When the server began that the copy is known to agree with.
+    pub(super) server: i64,
     /// The latest time that an entry or the clock has told, and when that was heard.
     now: Moment,
     heard: Instant,
     interner: Interner,
+    /// What the last batches of this node answered to keys, by batch.
+    answered: VecDeque<Vec<Kept>>,
 }
 
 /// Unseen entries, read and not yet applied.
 #[derive(Debug)]
 pub(super) struct Unseen {
-    horizon: i64,
+    horizon: Horizon,
+    /// When the server began that told them.
+    pub(super) server: i64,
     /// PostgreSQL's clock when they were read.
     pub(super) clock: Moment,
     rows: Vec<Row>,
@@ -125,31 +146,59 @@ impl Replica {
     /// Loads what may still be asked for, in one view of the database.
     pub(super) async fn load(session: &mut Session, time: &Time) -> Result<Self, Trouble> {
         begin_view(session).await?;
-        let (horizon, clock) = horizon_and_clock(session).await?;
+        let Now { horizon, clock, server } = now(session).await?;
         let now = time.of(clock);
         let mut interner = Interner::default();
         let parts = read_parts(session, now.plus_ms(-MEMORY_MS), &mut interner).await?;
         session.send_commit().await?;
         session.ended();
         let snapshots = Mutex::default();
-        Ok(Self { state: State::from_parts(parts), snapshots, horizon, now, heard: instant_now(), interner })
+        Ok(Self {
+            state: State::from_parts(parts),
+            snapshots,
+            horizon,
+            server,
+            now,
+            heard: instant_now(),
+            interner,
+            answered: VecDeque::new(),
+        })
     }
 
-    /// Reads what the journal has beyond `horizon`, but for what the node itself wrote and its copy has applied. Ask
+    /// A batch looks for the answers of its keys before it has the copy: what was answered by batches that had it meanwhile
+    /// is here. Found out by the unique index alone, a key that is used for two offers at once would cost the copy.
+    pub(super) fn recent_answers(&self) -> impl Iterator<Item = &Kept> {
+        self.answered.iter().flatten()
+    }
+
+    /// Keeps the answers of a batch for the others that are under way.
+    pub(super) fn remember(&mut self, kept: Vec<Kept>, batches: usize) {
+        self.answered.push_back(kept);
+        while self.answered.len() > batches {
+            self.answered.pop_front();
+        }
+    }
+
+    /// Reads what the journal has beyond the horizon, but for what the node itself wrote and its copy has applied. Ask
     /// from inside a transaction to see its own view.
-    pub(super) async fn unseen(session: &Session, horizon: i64, own: &Chains) -> Result<Unseen, Trouble> {
+    pub(super) async fn unseen(session: &Session, beyond: &Horizon, own: &Chains) -> Result<Unseen, Trouble> {
         let (most, (chains, links)) = (MOST_FOLLOWED + 1, own.seen());
         // The horizon first: what settles between the two statements is read twice rather than never.
-        let (at, rows) = futures::future::try_join(
-            horizon_and_clock(session),
-            session.rows(&UNSEEN, &[&horizon, &most, &chains, &links]),
+        let (Now { horizon, clock, server }, rows) = futures::future::try_join(
+            now(session),
+            session.rows(&UNSEEN, &[&beyond.next, &most, &chains, &links, &beyond.open]),
         )
         .await?;
-        Ok(Unseen { horizon: at.0, clock: at.1, rows })
+        Ok(Unseen { horizon, server, clock, rows })
     }
 
-    pub(super) const fn horizon(&self) -> i64 {
-        self.horizon
+    pub(super) const fn horizon(&self) -> &Horizon {
+        &self.horizon
+    }
+
+    /// Whether it knows of later transactions than the server that was asked.
+    pub(super) const fn is_beyond(&self, unseen: &Unseen) -> bool {
+        self.horizon.next > unseen.horizon.next
     }
 
     /// Applies what it has not seen; says what that changed, for the live map.
@@ -161,7 +210,10 @@ impl Replica {
         for row in &unseen.rows {
             self.follow_row(row, &mut touched)?;
         }
-        self.horizon = self.horizon.max(unseen.horizon);
+        // Two looks may arrive in the wrong order. (Numbers that went back for good are another server's: see the feed.)
+        if unseen.horizon.next >= self.horizon.next {
+            self.horizon = unseen.horizon.clone();
+        }
         Ok(touched.changes(&self.state))
     }
 
@@ -215,6 +267,11 @@ impl Replica {
         }
     }
 
+    /// Whether these are the versions that the copy has come to.
+    pub(super) fn is_level_with(&self, versions: &[(String, Version)]) -> bool {
+        versions.iter().all(|(offer, version)| self.version_of(offer) == *version)
+    }
+
     /// How long ago the copy was last known to be level.
     pub(super) fn age(&self) -> Duration {
         self.heard.elapsed()
@@ -257,14 +314,28 @@ pub(super) async fn read_parts(
     })
 }
 
-async fn horizon_and_clock(session: &Session) -> Result<(i64, Moment), Trouble> {
+/// What PostgreSQL says of this moment.
+struct Now {
+    horizon: Horizon,
+    clock: Moment,
+    /// When this server began.
+    server: i64,
+}
+
+async fn now(session: &Session) -> Result<Now, Trouble> {
+    /// A snapshot does not count the very transaction that takes it among the open ones.
     const NOW: Sql = Sql {
-        text: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, holdfast.ms(clock_timestamp())",
+        text: "SELECT pg_snapshot_xmax(now)::text::bigint,
+                      ARRAY(SELECT pg_snapshot_xip(now)::text::bigint
+                            UNION ALL SELECT own::text::bigint WHERE own IS NOT NULL),
+                      holdfast.ms(clock_timestamp()), holdfast.ms(pg_postmaster_start_time())
+               FROM pg_current_snapshot() now, pg_current_xact_id_if_assigned() own",
         types: &[],
     };
     let rows = session.rows(&NOW, &[]).await?;
     let row = rows.first().ok_or_else(|| Trouble::Down("PostgreSQL tells no time".into()))?;
-    Ok((row.get(0), Moment::from_ms(row.get(1))))
+    let horizon = Horizon { next: row.get(0), open: row.get(1) };
+    Ok(Now { horizon, clock: Moment::from_ms(row.get(2)), server: row.get(3) })
 }
 
 fn offer_parts(offers: &[Row], blocked: &[Row], interner: &mut Interner) -> Result<Vec<OfferPart>, Trouble> {

@@ -6,8 +6,8 @@
 //! gate that waits with the crowd cannot keep it away. And the batches have their own, for a connection lives on the
 //! thread where it was made.
 //!
-//! A session that is dropped inside a transaction is closed, never handed back: whatever was cancelled on it can
-//! surprise nobody.
+//! A session that is dropped inside a transaction, or that owes an answer, is closed and never handed back: whatever was
+//! cancelled on it can surprise nobody, and nobody stands in line behind it.
 
 use std::{
     sync::{
@@ -183,12 +183,14 @@ impl Sessions {
             settling: pool(&config, settling(batches), connecting)?,
             // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
             // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
-            // every time, which for some statements took longer than the rows. And each statement must see what was
+            // every time, which for some statements took longer than the rows. A plan that knows no arguments expects
+            // many rows, and would call helpers for them: that takes longer than the rows, too. And each statement must see what was
             // settled when it began, whatever the role's default is: what is looked at after a lock was waited for would
             // otherwise be older than the lock.
             begin: format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
-                 SET LOCAL lock_timeout = {lock}; SET LOCAL plan_cache_mode = force_generic_plan"
+                 SET LOCAL lock_timeout = {lock}; SET LOCAL plan_cache_mode = force_generic_plan; \
+                 SET LOCAL max_parallel_workers_per_gather = 0"
             )
             .into(),
             statement_timeout: connecting.statement_timeout,
@@ -264,7 +266,7 @@ impl Sessions {
             }
             other => Trouble::Down(format!("no connection to PostgreSQL: {other}").into()),
         })?;
-        Ok(Session { object: Some(object), begun: false, of: self.clone() })
+        Ok(Session { object: Some(object), begun: false, silent: AtomicBool::new(false), of: self.clone() })
     }
 }
 
@@ -286,6 +288,8 @@ pub(super) struct Session {
     /// `None` only once it is dropped.
     object: Option<Object>,
     begun: bool,
+    /// It was asked something that it did not answer in time, and may be at work on that for long.
+    silent: AtomicBool,
     of: Sessions,
 }
 
@@ -299,19 +303,24 @@ impl Session {
     }
 
     pub(super) async fn rows(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
+        self.ask(sql.text, sql.types, args).await
+    }
+
+    /// The same for a statement that was put together.
+    pub(super) async fn ask(&self, text: &str, types: &[Type], args: Args<'_>) -> Result<Vec<Row>, Trouble> {
         self.bounded(async {
             if self.of.keeps_prepared() {
-                let statement = self.client().prepare_typed_cached(sql.text, sql.types).await?;
+                let statement = self.client().prepare_typed_cached(text, types).await?;
                 return self.client().query(&statement, args).await;
             }
-            self.client().query_typed(sql.text, &typed(sql, args)).await
+            self.client().query_typed(text, &typed(types, args)).await
         })
         .await
     }
 
     /// For what may take long by its nature: as long as rows arrive, and a good while for the first.
     pub(super) async fn rows_patiently(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
-        let asked = self.client().query_typed_raw(sql.text, typed(sql, args));
+        let asked = self.client().query_typed_raw(sql.text, typed(sql.types, args));
         let mut arriving = std::pin::pin!(unless_silent(asked).await?);
         let mut rows = Vec::new();
         while let Some(row) = unless_silent(arriving.try_next()).await? {
@@ -327,7 +336,7 @@ impl Session {
                 let statement = self.client().prepare_typed_cached(sql.text, sql.types).await?;
                 return self.client().execute(&statement, args).await;
             }
-            self.client().execute_typed(sql.text, &typed(sql, args)).await
+            self.client().execute_typed(sql.text, &typed(sql.types, args)).await
         })
         .await
     }
@@ -341,12 +350,12 @@ impl Session {
     /// Begins with these statements in the same breath.
     pub(super) async fn begin_with(&mut self, statements: &str) -> Result<(), Trouble> {
         self.begins();
-        self.run(&format!("{}; {statements}", self.of.begin)).await
+        self.run(&self.beginning_with(statements)).await
     }
 
-    /// What to [`run`](Self::run) in order to begin.
-    pub(super) fn beginning(&self) -> Arc<str> {
-        Arc::clone(&self.of.begin)
+    /// What to [`run`](Self::run) in order to begin with these statements.
+    pub(super) fn beginning_with(&self, statements: &str) -> String {
+        format!("{}; {statements}", self.of.begin)
     }
 
     /// From here on it is inside a transaction.
@@ -403,7 +412,10 @@ impl Session {
         let silence = self.of.statement_timeout + Duration::from_millis(500);
         match timeout(silence, work).await {
             Ok(done) => Ok(done.inspect_err(|fault| self.of.noticed(fault))?),
-            Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
+            Err(_) => {
+                self.silent.store(true, Ordering::Relaxed);
+                Err(Trouble::Down("PostgreSQL does not answer".into()))
+            }
         }
     }
 }
@@ -411,7 +423,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(object) = self.object.take()
-            && self.begun
+            && (self.begun || *self.silent.get_mut())
         {
             drop(Object::take(object));
         }
@@ -428,6 +440,6 @@ async fn unless_silent<T>(
     }
 }
 
-fn typed<'a>(sql: &Sql, args: Args<'a>) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
-    args.iter().copied().zip(sql.types.iter().cloned()).collect()
+fn typed<'a>(types: &[Type], args: Args<'a>) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    args.iter().copied().zip(types.iter().cloned()).collect()
 }

@@ -1,19 +1,20 @@
-//! Writing effects: one statement a table, whole columns at a time.
+//! Writing effects: one part a table, whole columns at a time, all parts in one statement.
 //!
 //! Locking rule: whoever writes has locked what it decides upon, in this order and each in the order of its key:
 //! offers (advisory: shared by those who claim unit by unit, exclusive for those who settle whole batches), holders,
 //! holds, units, and last the offers' rows, which number the entries. Nobody waits for something earlier in that
 //! order while holding something later, so nobody waits in a circle.
 
-use futures::future::try_join_all;
-use holdfast_domain::{BookingState, Moment};
+use holdfast_domain::{Booking, BookingState, Moment};
 use tokio_postgres::types::Type;
 
 use super::{
     answers::{self, Kept},
     chains::Chain,
-    effects::{ClaimChange, Effects, UnitChange, UnitKey},
-    holds, payments, rows,
+    effects::{ClaimChange, Effects, EntryRow, UnitChange, UnitKey},
+    holds,
+    parts::{self, Part, columns},
+    payments, rows,
     session::{Session, Sql, Trouble},
 };
 
@@ -37,13 +38,14 @@ const INSERT_UNITS: Sql = Sql {
            SELECT $1, n - 1, c FROM unnest($2::bigint[]) WITH ORDINALITY AS t(c, n)",
     types: &[Type::TEXT, Type::INT8_ARRAY],
 };
+/// A version never goes back: whoever would do that decided on a copy of other books.
 const UPDATE_OFFERS: Sql = Sql {
     text: "UPDATE holdfast.offers o
            SET version = t.version, changed_at = holdfast.at(t.at),
                definition = coalesce(t.definition, o.definition), name = coalesce(t.name, o.name)
            FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[])
                 AS t(id, version, at, definition, name)
-           WHERE o.id = t.id",
+           WHERE o.id = t.id AND o.version <= t.version",
     types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::TEXT_ARRAY],
 };
 /// A calendar's cell has a row from the first time that something happens to it.
@@ -85,7 +87,7 @@ const INSERT_CLAIMS: Sql = Sql {
     types: CLAIM,
 };
 /// The same for those who ask the index instead: what somebody else has is left out.
-pub(super) const TRY_CLAIMS: Sql = Sql {
+const TRY_CLAIMS: Sql = Sql {
     text: "INSERT INTO holdfast.claims (offer_id, unit_no, hold_id, qty, exclusive, booked)
            SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bool[], $6::bool[])
            ON CONFLICT DO NOTHING",
@@ -103,29 +105,35 @@ const DELETE_CLAIMS: Sql = Sql {
            WHERE c.offer_id = t.offer_id AND c.unit_no = t.unit_no AND c.hold_id = t.hold_id",
     types: &[Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY],
 };
-const PUT_BOOKING: Sql = Sql {
+/// Its offers are one text, as those of an entry are.
+const PUT_BOOKINGS: Sql = Sql {
     text: "INSERT INTO holdfast.bookings AS b
                (offer_id, id, hold_id, holder, state, amount, currency, created_at, cancelled_at, version, offers, body,
                 failed_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, holdfast.at($8), holdfast.at($9), $10, $11, $12, holdfast.at($13))
+           SELECT offer_id, id, hold_id, holder, state, amount, currency, holdfast.at(created), holdfast.at(cancelled),
+                  version, string_to_array(offers, ' '), body, holdfast.at(failed)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
+                       $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::bytea[], $13::bigint[])
+                AS t(offer_id, id, hold_id, holder, state, amount, currency, created, cancelled, version, offers, body,
+                     failed)
            ON CONFLICT (offer_id, id) DO UPDATE
            SET state = excluded.state, cancelled_at = excluded.cancelled_at, version = excluded.version,
                failed_at = excluded.failed_at
            WHERE b.state IN ('pending', 'confirmed') OR b.state = excluded.state",
     types: &[
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::INT8,
-        Type::TEXT,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
         Type::TEXT_ARRAY,
-        Type::BYTEA,
-        Type::INT8,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::INT8_ARRAY,
     ],
 };
 /// Entries of several offers carry their lists as one text each: arrays of arrays would all have to be equally long.
@@ -159,11 +167,6 @@ const INSERT_ENTRIES: Sql = Sql {
     ],
 };
 
-/// Somebody else got there first: what this transaction counted on is no longer so.
-pub(super) fn all(changed: u64, expected: usize, what: &str) -> Result<(), Trouble> {
-    if changed == expected as u64 { Ok(()) } else { Err(Trouble::lost(what)) }
-}
-
 /// Which of the tables the strategy has already written by its way of claiming.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Done {
@@ -189,18 +192,21 @@ pub(super) async fn rows(
     if !done.units {
         cells(session, effects).await?;
     }
-    let written = futures::try_join!(
-        async { if done.units { Ok(()) } else { units(session, effects).await } },
-        async { if done.claims { Ok(()) } else { insert_claims(session, effects, &INSERT_CLAIMS).await } },
-        change_claims(session, effects, &BOOK_CLAIMS, ClaimChange::Booked),
-        holds::put(session, effects),
-        bookings(session, effects),
-        payments::put(session, effects),
-        answers::put(session, kept, now),
-        entries(session, effects, chain.id, &linked),
-        update_offers(session, effects),
-    );
-    written?;
+    let parts = [
+        units(effects).filter(|_| !done.units),
+        new_claims(effects, &INSERT_CLAIMS).filter(|_| !done.claims),
+        changed_claims(effects, &BOOK_CLAIMS, ClaimChange::Booked),
+        holds::placed(effects),
+        holds::changed(effects),
+        bookings(effects),
+        payments::put(effects),
+        answers::given(kept, now),
+        answers::closed(kept),
+        entries(effects, chain.id, &linked),
+        update_offers(effects),
+    ];
+    let parts: Vec<Part<'_>> = parts.into_iter().flatten().collect();
+    parts::write(session, &parts).await?;
     Ok(chain_after)
 }
 
@@ -244,7 +250,9 @@ async fn offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     let versions: Vec<_> = created.iter().map(|change| change.version.0 as i64).collect();
     let inserted =
         session.change(&INSERT_OFFERS, &[&ids, &names, &kinds, &definitions, &at, &versions]).await?;
-    all(inserted, ids.len(), "another node made this offer first")?;
+    if inserted != ids.len() as u64 {
+        return Err(Trouble::lost("another node made this offer first"));
+    }
     for offer in offers {
         let capacities: Vec<_> =
             (0..offer.dense_units()).map(|unit| i64::from(offer.capacity(unit))).collect();
@@ -255,19 +263,17 @@ async fn offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
     Ok(())
 }
 
-async fn update_offers(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+fn update_offers(effects: &Effects) -> Option<Part<'_>> {
     let (ids, changes): (Vec<_>, Vec<_>) = effects.offers.iter().map(|(id, of)| (id.as_str(), of)).unzip();
-    if ids.is_empty() {
-        return Ok(());
-    }
     let versions: Vec<_> = changes.iter().map(|change| change.version.0 as i64).collect();
     let at: Vec<_> = changes.iter().map(|change| change.at.ms()).collect();
     let definitions = sparse(changes.iter().map(|change| change.definition.as_deref().map(rows::definition)));
     let names = sparse(
         changes.iter().map(|change| change.definition.as_deref().map(|offer| offer.def().name.as_str())),
     );
-    let updated = session.change(&UPDATE_OFFERS, &[&ids, &versions, &at, &definitions, &names]).await?;
-    all(updated, ids.len(), "an offer is missing")
+    let rows = ids.len();
+    let columns = columns![ids, versions, at, definitions, names];
+    Part::of(rows, &UPDATE_OFFERS, columns, "an offer is missing, or further than it should be")
 }
 
 /// Makes sure that the cells of calendars have rows, before anybody updates or locks them.
@@ -281,11 +287,8 @@ pub(super) async fn cells(session: &Session, effects: &Effects) -> Result<(), Tr
     session.change(&INSERT_CELLS, &[&ids, &numbers, &capacities]).await.map(drop)
 }
 
-pub(super) async fn units(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+fn units(effects: &Effects) -> Option<Part<'_>> {
     let (keys, changes): (Vec<&UnitKey>, Vec<&UnitChange>) = effects.units.iter().unzip();
-    if keys.is_empty() {
-        return Ok(());
-    }
     let ids: Vec<_> = keys.iter().map(|(offer, _)| offer.as_str()).collect();
     let numbers: Vec<_> = keys.iter().map(|(_, unit)| i64::from(*unit)).collect();
     let held: Vec<_> = changes.iter().map(|change| change.held).collect();
@@ -293,12 +296,12 @@ pub(super) async fn units(session: &Session, effects: &Effects) -> Result<(), Tr
     let blocked = sparse(changes.iter().map(|change| change.blocked));
     let capacities = sparse(changes.iter().map(|change| change.capacity.map(i64::from)));
     let times: Vec<_> = changes.iter().map(|change| change.times).collect();
-    let args: super::session::Args<'_> = &[&ids, &numbers, &held, &booked, &blocked, &capacities, &times];
-    all(session.change(&UPDATE_UNITS, args).await?, keys.len(), "a unit is missing")
+    let columns = columns![ids, numbers, held, booked, blocked, capacities, times];
+    Part::of(keys.len(), &UPDATE_UNITS, columns, "a unit is missing")
 }
 
-/// Inserts the claims that are new. Fewer rows than asked for means that somebody else has one of them.
-pub(super) async fn insert_claims(session: &Session, effects: &Effects, sql: &Sql) -> Result<(), Trouble> {
+/// The claims that are new, to be inserted by `sql`. Fewer rows than asked for means that somebody else has one of them.
+fn new_claims<'a>(effects: &'a Effects, sql: &'static Sql) -> Option<Part<'a>> {
     let (mut ids, mut units, mut holds) = (Vec::new(), Vec::new(), Vec::new());
     let (mut quantities, mut exclusives, mut bookeds) = (Vec::new(), Vec::new(), Vec::new());
     for ((offer, unit, hold), change) in &effects.claims {
@@ -310,85 +313,79 @@ pub(super) async fn insert_claims(session: &Session, effects: &Effects, sql: &Sq
         exclusives.push(*exclusive);
         bookeds.push(*booked);
     }
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let inserted = session.change(sql, &[&ids, &units, &holds, &quantities, &exclusives, &bookeds]).await?;
-    all(inserted, ids.len(), "somebody else has a live claim")
+    let rows = ids.len();
+    let columns = columns![ids, units, holds, quantities, exclusives, bookeds];
+    Part::of(rows, sql, columns, "somebody else has a live claim")
+}
+
+/// Inserts the claims that are new, where nobody else has one.
+pub(super) async fn try_claims(session: &Session, effects: &Effects) -> Result<(), Trouble> {
+    parts::write(session, new_claims(effects, &TRY_CLAIMS).as_slice()).await
 }
 
 /// Deletes the claims that ended.
 pub(super) async fn delete_claims(session: &Session, effects: &Effects) -> Result<(), Trouble> {
-    change_claims(session, effects, &DELETE_CLAIMS, ClaimChange::Gone).await
+    parts::write(session, changed_claims(effects, &DELETE_CLAIMS, ClaimChange::Gone).as_slice()).await
 }
 
-async fn change_claims(
-    session: &Session,
-    effects: &Effects,
-    sql: &Sql,
-    which: ClaimChange,
-) -> Result<(), Trouble> {
+fn changed_claims<'a>(effects: &'a Effects, sql: &'static Sql, which: ClaimChange) -> Option<Part<'a>> {
     let those = || effects.claims.iter().filter(|(_, change)| **change == which).map(|(key, _)| key);
     let ids: Vec<_> = those().map(|(offer, ..)| offer.as_str()).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
     let units: Vec<_> = those().map(|(_, unit, _)| i64::from(*unit)).collect();
     let holds: Vec<_> = those().map(|(.., hold)| hold.to_string()).collect();
-    all(session.change(sql, &[&ids, &units, &holds]).await?, ids.len(), "a claim is missing")
+    Part::of(ids.len(), sql, columns![ids, units, holds], "a claim is missing")
 }
 
-async fn bookings(session: &Session, effects: &Effects) -> Result<(), Trouble> {
-    let put = effects.bookings.values().map(|booking| async move {
-        let offers = rows::offers_of(&booking.lines);
-        let offers: Vec<_> = offers.iter().map(|offer| offer.as_str()).collect();
-        let (cancelled, failed) = match booking.state {
-            BookingState::Pending | BookingState::Confirmed => (None, None),
-            BookingState::Cancelled { at } => (Some(at.ms()), None),
-            BookingState::Failed { at } => (None, Some(at.ms())),
-        };
-        let args: super::session::Args<'_> = &[
-            &rows::home(&booking.lines).as_str(),
-            &booking.id.to_string(),
-            &booking.hold.to_string(),
-            &booking.holder.as_str(),
-            &booking.state.as_str(),
-            &(booking.amount.minor() as i64),
-            &booking.currency.code(),
-            &booking.created_at.ms(),
-            &cancelled,
-            &(booking.version.0 as i64),
-            &offers,
-            &rows::booking_body(booking),
-            &failed,
-        ];
-        all(session.change(&PUT_BOOKING, args).await?, 1, "a booking is cancelled already")
-    });
-    try_join_all(put).await.map(drop)
+fn bookings(effects: &Effects) -> Option<Part<'_>> {
+    let bookings: Vec<&Booking> = effects.bookings.values().collect();
+    let of = || bookings.iter();
+    let columns = columns![
+        of().map(|booking| rows::home(&booking.lines).as_str()).collect::<Vec<_>>(),
+        of().map(|booking| booking.id.to_string()).collect::<Vec<_>>(),
+        of().map(|booking| booking.hold.to_string()).collect::<Vec<_>>(),
+        of().map(|booking| booking.holder.as_str()).collect::<Vec<_>>(),
+        of().map(|booking| booking.state.as_str()).collect::<Vec<_>>(),
+        of().map(|booking| booking.amount.minor() as i64).collect::<Vec<_>>(),
+        of().map(|booking| booking.currency.code()).collect::<Vec<_>>(),
+        of().map(|booking| booking.created_at.ms()).collect::<Vec<_>>(),
+        sparse(of().map(|booking| match booking.state {
+            BookingState::Cancelled { at } => Some(at.ms()),
+            _ => None,
+        })),
+        of().map(|booking| booking.version.0 as i64).collect::<Vec<_>>(),
+        of().map(|booking| spaced(rows::offers_of(&booking.lines).iter())).collect::<Vec<_>>(),
+        of().map(|booking| rows::booking_body(booking)).collect::<Vec<_>>(),
+        sparse(of().map(|booking| match booking.state {
+            BookingState::Failed { at } => Some(at.ms()),
+            _ => None,
+        })),
+    ];
+    Part::of(bookings.len(), &PUT_BOOKINGS, columns, "a booking is cancelled already")
 }
 
-async fn entries(session: &Session, effects: &Effects, chain: i64, linked: &Linked) -> Result<(), Trouble> {
-    if effects.is_empty() {
-        return Ok(());
-    }
+fn entries<'a>(effects: &'a Effects, chain: i64, linked: &'a Linked) -> Option<Part<'a>> {
     let of = &effects.entries;
+    let several = |entry: &&EntryRow| entry.offers.len() > 1;
     let at: Vec<_> = of.iter().map(|entry| entry.at.ms()).collect();
     let actors: Vec<_> = of.iter().map(|entry| entry.actor.to_string()).collect();
     let kinds: Vec<_> = of.iter().map(|entry| entry.event.kind()).collect();
     let offer: Vec<_> = of.iter().map(|entry| entry.offers.first().map(|offer| offer.as_str())).collect();
     let before: Vec<_> =
         of.iter().map(|entry| entry.before.first().map(|version| version.0 as i64)).collect();
-    let offers = sparse(of.iter().map(|entry| spaced(entry.offers.iter())));
-    let befores = sparse(of.iter().map(|entry| spaced(entry.before.iter().map(|at| at.0))));
+    let offers =
+        sparse(of.iter().map(|entry| Some(entry).filter(several).map(|entry| spaced(entry.offers.iter()))));
+    let befores = sparse(of.iter().map(|entry| {
+        Some(entry).filter(several).map(|entry| spaced(entry.before.iter().map(|version| version.0)))
+    }));
     let versions: Vec<_> = of.iter().map(|entry| entry.version.0 as i64).collect();
     let holds: Vec<_> = of.iter().map(|entry| entry.hold.map(|hold| hold.to_string())).collect();
     let bookings = sparse(of.iter().map(|entry| entry.booking.map(|booking| booking.to_string())));
     let Linked { links, bytes, hashes } = linked;
-    let args: super::session::Args<'_> = &[
-        &chain, &links, &at, &actors, &kinds, &offer, &before, &offers, &befores, &versions, &holds,
-        &bookings, &bytes, &hashes,
+    let columns = columns![
+        chain, links, at, actors, kinds, offer, before, offers, befores, versions, holds, bookings, bytes,
+        hashes,
     ];
-    session.change(&INSERT_ENTRIES, args).await.map(drop)
+    Part::of(of.len(), &INSERT_ENTRIES, columns, "an entry is missing")
 }
 
 /// A column in which most batches have nothing at all. Then it is sent without rows, and `unnest` fills it up with nulls.
@@ -397,7 +394,7 @@ pub(super) fn sparse<T>(column: impl Iterator<Item = Option<T>>) -> Vec<Option<T
     if column.iter().all(Option::is_none) { Vec::new() } else { column }
 }
 
-/// All of them in one text, where there are several.
-fn spaced<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> Option<String> {
-    (items.len() > 1).then(|| items.map(|item| item.to_string()).collect::<Vec<_>>().join(" "))
+/// All of them in one text.
+fn spaced<T: ToString>(items: impl Iterator<Item = T>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
 }

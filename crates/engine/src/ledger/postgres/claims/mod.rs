@@ -297,8 +297,8 @@ async fn last_look(
     let is_level =
         |copy: &Replica| versions.iter().all(|(offer, version)| copy.version_of(offer) >= *version);
     if !is_level(&*books.loaded().await?) {
-        let horizon = books.loaded().await?.horizon();
-        let unseen = Replica::unseen(session, horizon, &books.chains).await?;
+        let horizon = books.loaded().await?.horizon().clone();
+        let unseen = Replica::unseen(session, &horizon, &books.chains).await?;
         books.follow(&unseen).await?;
     }
     let copy = books.loaded().await?;

@@ -26,7 +26,7 @@ impl Claim for Unique {
 
     async fn take(&self, session: &Session, effects: &Effects, _: &Seen) -> Result<Done, Trouble> {
         write::delete_claims(session, effects).await?;
-        write::insert_claims(session, effects, &write::TRY_CLAIMS).await?;
+        write::try_claims(session, effects).await?;
         atomic::take(session, effects).await?;
         Ok(Done { units: true, claims: true })
     }

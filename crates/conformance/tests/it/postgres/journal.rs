@@ -1,0 +1,112 @@
+//! Following a journal that is longer, younger or older than a node expects.
+
+use holdfast_engine::{
+    ledger::{
+        BookingFilter, Ledger, PageRequest,
+        postgres::{Connecting, verify},
+    },
+    strategy::Claiming,
+};
+
+use super::{
+    goods::{ask, hall, held, insist, place, refused, seat, sell},
+    house::{House, nodes, settings},
+};
+
+const DATABASE: &str = "books";
+/// More entries than a node follows one by one.
+const MANY: usize = 60_000;
+
+/// A read that needs a level copy, often enough that one lucky look does not do.
+async fn must_stay_level(node: &dyn Ledger) {
+    for _ in 0..20 {
+        let page = PageRequest { after: None, limit: 10 };
+        node.bookings(BookingFilter::default(), page).await.expect("the copy is level");
+    }
+}
+
+/// Old entries over and over, written by the transaction that `xid` says.
+fn fill(house: &House, xid: &str) {
+    let again = format!(
+        "INSERT INTO holdfast.journal (xid, chain, link, at, actor, kind, offer_id, offers, before, version, entry, hash)
+         SELECT {xid}, 1, n, at, actor, kind, offer_id, offers, before, version, entry, hash
+         FROM generate_series(1, {MANY}) n, LATERAL (SELECT * FROM holdfast.journal ORDER BY seq LIMIT 1) first"
+    );
+    house.server.ask(DATABASE, &again).expect("a long journal");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_elses_long_transaction_holds_nobody_back() {
+    let house = House::quick();
+    let node = nodes(settings(&house.emptied(DATABASE), Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    // In another database, and it has written something: PostgreSQL counts it as open for everybody.
+    let (mut other, connection) =
+        tokio_postgres::connect(&house.server.url_for("postgres"), tokio_postgres::NoTls)
+            .await
+            .expect("a client");
+    tokio::spawn(connection);
+    let open = other.transaction().await.expect("a transaction");
+    open.batch_execute("SELECT pg_current_xact_id()").await.expect("a number of its own");
+    fill(&house, "pg_current_xact_id()::text::bigint");
+    // Too many to be followed: they cost the copy once, and not at every look from now on.
+    while node.bookings(BookingFilter::default(), PageRequest { after: None, limit: 1 }).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    must_stay_level(&*node).await;
+    let (reply, _) = insist(&*node, place("alice", vec![seat("A-1")])).await;
+    assert!(held(&reply).is_some(), "{reply:?}");
+    open.rollback().await.expect("the end of it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_journal_from_a_server_that_counted_further_is_followed() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let first = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    sell(&*first, hall(600)).await;
+    drop(first);
+    fill(&house, "1000000000");
+    let restored = nodes(settings(&url, Claiming::Batched), 2).await;
+    for (node, unit) in restored.iter().zip(["A-1", "A-2"]) {
+        must_stay_level(&**node).await;
+        let reply = ask(&**node, place("alice", vec![seat(unit)])).await.expect("an answer");
+        assert!(held(&reply).is_some(), "{reply:?}");
+    }
+    // And each hears of the other.
+    for (node, unit) in restored.iter().zip(["A-2", "A-1"]) {
+        let reply = ask(&**node, place("bob", vec![seat(unit)])).await.expect("an answer");
+        assert_eq!(refused(&reply), Some("unit_taken"));
+    }
+}
+
+/// As after a failover to a standby that was behind, or with a backup in the place of the books.
+const TAKE_BACK: &str = "
+    DELETE FROM holdfast.journal WHERE kind = 'hold_placed';
+    DELETE FROM holdfast.claims;
+    DELETE FROM holdfast.holds;
+    UPDATE holdfast.units SET held = 0;
+    UPDATE holdfast.offers SET version = 1";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_knows_more_than_the_books_forgets_it() {
+    let mut house = House::quick();
+    let url = house.emptied(DATABASE);
+    let node = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    let reply = ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    house.server.ask(DATABASE, TAKE_BACK).expect("books of before");
+    house.server.restart().expect("a new start");
+    // Nobody writes meanwhile: what the node knows of the server's restart is all it has to go by.
+    let reply = loop {
+        match ask(&*node, place("bob", vec![seat("A-1")])).await {
+            Ok(reply) => break reply,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    assert!(held(&reply).is_some(), "{reply:?}");
+    drop(node);
+    let report = verify(&Connecting::to(&url)).await.expect("a report");
+    assert!(report.is_clean(), "{report:?}");
+}

@@ -1,0 +1,115 @@
+//! What a transaction writes to several tables, as one statement.
+//!
+//! PostgreSQL answers each statement with a message of its own, and each message wakes the thread that waits for it. A
+//! batch that changes five tables would be answered five times over, at a moment when nothing but the next batch matters.
+//! So its parts travel as the parts of one statement, whose one row says how many rows each of them changed.
+//!
+//! Parts of one statement see what was there before it, and not each other's rows: whatever depends on another write
+//! goes ahead of it, in a statement of its own.
+
+use std::fmt::Write as _;
+
+use tokio_postgres::types::{ToSql, Type};
+
+use super::session::{Session, Sql, Trouble};
+
+/// An argument that lives as long as what it is told from.
+pub(super) type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+
+/// The arguments of a part, in order.
+macro_rules! columns {
+    ($($column:expr),+ $(,)?) => { vec![$(Box::new($column) as $crate::ledger::postgres::parts::Column<'_>),+] };
+}
+pub(super) use columns;
+
+/// A statement that changes rows, and how many of them it must change.
+pub(super) struct Part<'a> {
+    sql: &'static Sql,
+    columns: Vec<Column<'a>>,
+    rows: usize,
+    /// What it means if it changes fewer.
+    otherwise: &'static str,
+}
+
+impl<'a> Part<'a> {
+    /// `None` where there is nothing to change.
+    pub(super) fn of(
+        rows: usize,
+        sql: &'static Sql,
+        columns: Vec<Column<'a>>,
+        otherwise: &'static str,
+    ) -> Option<Self> {
+        (rows > 0).then_some(Self { sql, columns, rows, otherwise })
+    }
+
+    /// Somebody else got there first where fewer rows changed: what this transaction counted on is no longer so.
+    fn check(&self, changed: i64) -> Result<(), Trouble> {
+        if changed == self.rows as i64 { Ok(()) } else { Err(Trouble::lost(self.otherwise)) }
+    }
+
+    fn args(&self) -> impl Iterator<Item = &(dyn ToSql + Sync)> {
+        self.columns.iter().map(|column| &**column as &(dyn ToSql + Sync))
+    }
+}
+
+/// Makes all of them, in one statement.
+pub(super) async fn write(session: &Session, parts: &[Part<'_>]) -> Result<(), Trouble> {
+    let args: Vec<&(dyn ToSql + Sync)> = parts.iter().flat_map(Part::args).collect();
+    match parts {
+        [] => Ok(()),
+        [one] => one.check(session.change(one.sql, &args).await? as i64),
+        several => {
+            let types: Vec<Type> = several.iter().flat_map(|part| part.sql.types).cloned().collect();
+            let changed = session.ask(&joined(several.iter().map(|part| part.sql)), &types, &args).await?;
+            let changed = changed.first().ok_or_else(|| Trouble::Down("PostgreSQL counts no rows".into()))?;
+            several.iter().enumerate().try_for_each(|(at, part)| part.check(changed.get(at)))
+        }
+    }
+}
+
+/// One statement that does what these do; its row has their counts.
+fn joined<'a>(statements: impl Iterator<Item = &'a Sql>) -> String {
+    let (mut with, mut counts, mut before) = (String::from("WITH "), String::from(" SELECT "), 0);
+    for (at, sql) in statements.enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        write_all(&mut with, format_args!("{comma}part{at} AS ("));
+        push_renumbered(&mut with, sql.text, before);
+        with.push_str(" RETURNING 1)");
+        write_all(&mut counts, format_args!("{comma}(SELECT count(*) FROM part{at})"));
+        before += sql.types.len();
+    }
+    with + &counts
+}
+
+/// The text with its arguments counted from `before`.
+fn push_renumbered(out: &mut String, text: &str, before: usize) {
+    let mut pieces = text.split('$');
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let digits = piece.find(|c: char| !c.is_ascii_digit()).unwrap_or(piece.len());
+        let (number, rest) = piece.split_at(digits);
+        let number: usize = number.parse().expect("a dollar sign stands before an argument's number only");
+        write_all(out, format_args!("${}{rest}", before + number));
+    }
+}
+
+fn write_all(out: &mut String, what: std::fmt::Arguments<'_>) {
+    out.write_fmt(what).expect("a text takes every write");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_counted_through() {
+        const TAKE: Sql = Sql { text: "UPDATE a SET n = $2 WHERE id = $1", types: &[Type::INT8, Type::INT8] };
+        const NOTE: Sql = Sql { text: "INSERT INTO b VALUES ($1::bigint)", types: &[Type::INT8] };
+        assert_eq!(
+            joined([&TAKE, &NOTE].into_iter()),
+            "WITH part0 AS (UPDATE a SET n = $2 WHERE id = $1 RETURNING 1), \
+             part1 AS (INSERT INTO b VALUES ($3::bigint) RETURNING 1) \
+             SELECT (SELECT count(*) FROM part0), (SELECT count(*) FROM part1)"
+        );
+    }
+}
