@@ -148,8 +148,9 @@ pub struct Days {
 pub const MAX_DAYS: i32 = 366;
 /// The most steps of the grid that can be asked about at once.
 pub const MAX_STEPS: i64 = 40_000;
-/// How far before and after a start [`Calendar::nearest_starts`] looks.
-pub const SEARCH_DAYS: i32 = 31;
+/// How many open steps of the grid [`Calendar::nearest_starts`] looks at, in all of the years that a calendar has: years
+/// that are booked out on a usual grid, and a month of days and nights on the finest.
+pub const SEARCH_STEPS: usize = 100_000;
 
 /// Why a service cannot start at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -371,7 +372,7 @@ impl Calendar {
     }
 
     /// Starts of the service nearest to the cell `around`, for alternatives: at most `max`, not before
-    /// `earliest`, no further than [`SEARCH_DAYS`] away. `full` says which run of cells that are full, the whole
+    /// `earliest`, among the nearest [`SEARCH_STEPS`]. `full` says which run of cells that are full, the whole
     /// of it, a range of cells meets; the search leaps over it, so a calendar booked out for weeks costs little
     /// more than a free one.
     pub fn nearest_starts(
@@ -395,7 +396,8 @@ impl Calendar {
             false
         };
         let fit = |step| self.fit(service, Moment::from_s(step)).ok();
-        self.steps_around(around, earliest).filter(free).filter_map(fit).take(max).collect()
+        let near = self.steps_around(around, earliest).take(SEARCH_STEPS);
+        near.filter(free).filter_map(fit).take(max).collect()
     }
 
     /// The open steps of the grid around a cell, nearest first.
@@ -403,9 +405,10 @@ impl Calendar {
         let [at, earliest] = [self.begins(around), earliest].map(|moment| moment.ms().div_euclid(1000));
         let today = (at + i64::from(self.zone.at(at).offset_s)).div_euclid(DAY_S) as i32;
         let steps_of = move |day: i32| self.open_steps_of_day(day).collect::<Vec<_>>().into_iter();
-        let days_back = (at.saturating_sub(earliest) / DAY_S + 1).clamp(0, SEARCH_DAYS.into()) as i32;
-        let ahead = (today..=today + SEARCH_DAYS).flat_map(steps_of);
-        let back = (today - days_back..=today).rev().flat_map(move |day| steps_of(day).rev());
+        let days_back = (at.saturating_sub(earliest) / DAY_S + 1).clamp(0, SUPPORTED.end / DAY_S) as i32;
+        let [first, end] = [SUPPORTED.start, SUPPORTED.end].map(|second| (second / DAY_S) as i32);
+        let ahead = (today..end).flat_map(steps_of);
+        let back = (first.max(today - days_back)..=today).rev().flat_map(move |day| steps_of(day).rev());
         let mut later = ahead.filter(move |&step| step > at && step >= earliest).peekable();
         let mut earlier = back.filter(move |&step| step < at && step >= earliest).peekable();
         iter::from_fn(move || match (later.peek(), earlier.peek()) {
