@@ -119,7 +119,11 @@ impl LiveMap {
         at.history.starts_by(view.version);
         at.sent = at.sent.max(at.history.since);
         let first = seen.and_then(|seen| at.catch_up(seen, view.version));
-        let seen = seen.unwrap_or(at.sent).max(at.sent);
+        let seen = match (&first, seen) {
+            // What it says it has seen is of no history that we know: it begins where everybody else is.
+            (Some(Frame::Reset { version }), _) => *version,
+            (_, seen) => seen.unwrap_or(at.sent).max(at.sent),
+        };
         Ok(Some(Subscription { hub: Arc::clone(self), offer: offer.clone(), first, frames, seen }))
     }
 

@@ -193,3 +193,17 @@ async fn a_status_can_be_followed_however_long_nobody_watched() {
     assert!(changes.starts_with("h0"), "{changes}");
     app.client().get("/v1/offers/opera/map/status").await.expect_problem(404, "unknown_offer");
 }
+
+#[tokio::test]
+async fn after_a_reset_the_changes_go_on() {
+    let app = TestApp::with_hall().await;
+    let seller = app.seller().await;
+    for (unit, last) in [("A-1", "1.999999"), ("A-2", "nonsense")] {
+        let mut events = Events::open(&app, Some(last)).await;
+        assert_eq!(events.until("event: ").await, "reset");
+        events.until("data: ").await;
+        seller.post("/v1/holds", seat("alice", unit)).await.expect(201);
+        let delta = events.until("data: ").await;
+        assert!(delta.contains("\"d\":\"h"), "{delta}");
+    }
+}
