@@ -25,6 +25,7 @@ use crate::{
     doors::Doors,
     idempotency,
     lab::Lab,
+    layers::Places,
     payments::{Desk, PaymentDesk},
     problem::{Code, Problem},
     settings::{Limits, Settings},
@@ -63,7 +64,7 @@ pub(crate) struct App {
     pub doors: Doors,
     pub limits: Limits,
     /// Requests under way.
-    pub requests: Semaphore,
+    pub requests: Arc<Places>,
     /// Open event streams.
     pub streams: Arc<Semaphore>,
     /// Cancelled when the server stops: streams end themselves then, for nothing else would end them.
@@ -98,7 +99,7 @@ impl App {
             rooms: parts.rooms,
             lab: parts.lab,
             leave_keep_s: Some(leave_keep.as_secs() as u32).filter(|&keep_s| keep_s > 0),
-            requests: Semaphore::new(limits.max_requests),
+            requests: Arc::new(Places::new(limits.max_requests)),
             streams: Arc::new(Semaphore::new(limits.max_streams)),
             limits,
             closing,

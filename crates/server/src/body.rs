@@ -22,7 +22,7 @@ use crate::{
     app::Shared,
     auth::{self, Caller},
     idempotency,
-    layers::RequestId,
+    layers::{Place, RequestId},
     problem::{Code, Problem},
     wire,
 };
@@ -48,6 +48,18 @@ pub(crate) struct FromAnyone(pub Sent);
 /// What only administrators may send. Others are turned away before their body is read.
 #[derive(Debug)]
 pub(crate) struct FromAdmin(pub Sent);
+
+impl AsRef<Sent> for FromAnyone {
+    fn as_ref(&self) -> &Sent {
+        &self.0
+    }
+}
+
+impl AsRef<Sent> for FromAdmin {
+    fn as_ref(&self) -> &Sent {
+        &self.0
+    }
+}
 
 impl FromRequest<Shared> for FromAnyone {
     type Rejection = Problem;
@@ -154,36 +166,46 @@ fn too_large(limit: usize) -> Problem {
 }
 
 fn broken(error: axum::Error) -> Problem {
-    match error.into_inner().is::<TooSlow>() {
-        true => Problem::new(Code::RequestTimeout, "The body did not arrive in time."),
-        false => Problem::invalid("The body broke off."),
+    match error.into_inner().downcast_ref() {
+        Some(Unheard::TooSlow) => Problem::new(Code::RequestTimeout, "The body did not arrive in time."),
+        Some(Unheard::NoPlace) => Problem::overloaded(),
+        None => Problem::invalid("The body broke off."),
     }
 }
 
-/// A body that must be complete by `deadline`. Where it has already arrived, no timer is ever made.
+/// A body that must be complete by `deadline`. Where it has already arrived, no timer is ever made; while it has not,
+/// its request gives its place to others, and looks for one again when it is complete.
 #[derive(Debug)]
 pub(crate) struct Timed {
     incoming: Incoming,
     deadline: Instant,
     timer: Option<Pin<Box<Sleep>>>,
+    place: Place,
 }
 
+/// Why we stopped listening.
 #[derive(Debug)]
-struct TooSlow;
+enum Unheard {
+    TooSlow,
+    NoPlace,
+}
 
-impl fmt::Display for TooSlow {
+impl fmt::Display for Unheard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the body did not arrive in time")
+        f.write_str(match self {
+            Self::TooSlow => "the body did not arrive in time",
+            Self::NoPlace => "when the body had arrived there were too many others",
+        })
     }
 }
 
-impl std::error::Error for TooSlow {}
+impl std::error::Error for Unheard {}
 
 impl Timed {
-    pub(crate) fn body(incoming: Incoming, deadline: Instant) -> Body {
+    pub(crate) fn body(incoming: Incoming, deadline: Instant, place: &Place) -> Body {
         match incoming.is_end_stream() {
             true => Body::empty(),
-            false => Body::new(Self { incoming, deadline, timer: None }),
+            false => Body::new(Self { incoming, deadline, timer: None, place: place.clone() }),
         }
     }
 }
@@ -197,15 +219,18 @@ impl HttpBody for Timed {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let this = self.get_mut();
-        if let Poll::Ready(frame) = Pin::new(&mut this.incoming).poll_frame(cx) {
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        match Pin::new(&mut this.incoming).poll_frame(cx) {
+            Poll::Ready(Some(frame)) => return Poll::Ready(Some(frame.map_err(Into::into))),
+            Poll::Ready(None) if this.place.take_again() => return Poll::Ready(None),
+            Poll::Ready(None) => return Poll::Ready(Some(Err(Unheard::NoPlace.into()))),
+            Poll::Pending => this.place.let_go(),
         }
         let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(this.deadline)));
-        timer.as_mut().poll(cx).map(|()| Some(Err(TooSlow.into())))
+        timer.as_mut().poll(cx).map(|()| Some(Err(Unheard::TooSlow.into())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.incoming.is_end_stream() && self.place.is_taken()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -3,6 +3,7 @@
 //! nothing is boxed on the way and the order can be read.
 
 mod endpoint;
+mod places;
 mod request_id;
 
 use std::{
@@ -20,6 +21,7 @@ use axum::{
 pub(crate) use endpoint::Endpoint;
 use futures::FutureExt;
 use hyper::body::Incoming;
+pub(crate) use places::{Place, Places};
 pub(crate) use request_id::RequestId;
 use tokio::time::Instant;
 use tower::Service;
@@ -102,13 +104,12 @@ impl Layers {
     }
 
     async fn route(&self, request: Request<Incoming>, endpoint: Endpoint, arrival: Arrival) -> Response {
-        // Whoever asks how we are must hear it most of all when we are busy.
-        let permit = self.app.requests.try_acquire();
-        if permit.is_err() && !endpoint.is_vital() {
+        let Some(place) = self.app.requests.take(endpoint.rank(request.method())) else {
             return Problem::overloaded().into_response();
-        }
-        let request = request.map(|incoming| Timed::body(incoming, arrival.deadline));
+        };
+        let request = request.map(|incoming| Timed::body(incoming, arrival.deadline, &place));
         let routed = AssertUnwindSafe(self.router.clone().call(request)).catch_unwind().await;
+        drop(place);
         match routed {
             Ok(Ok(response)) => response,
             Err(panic) => panicked(panic.as_ref()).into_response(),

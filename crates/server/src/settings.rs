@@ -51,7 +51,8 @@ impl Settings {
 pub struct Limits {
     /// Open connections; one more is told to come back.
     pub max_connections: usize,
-    /// Requests between their head and their answer's head.
+    /// Requests worked on: from their head to their answer's head, but for the time in which a body is awaited. Beyond
+    /// them there are a few places for bookings alone.
     pub max_requests: usize,
     /// Open event streams.
     pub max_streams: usize,

@@ -1,5 +1,9 @@
 //! Which route a path belongs to, for metrics and logs: told from the path alone, before and without the router.
 
+use axum::http::Method;
+
+use super::places::Rank;
+
 macro_rules! endpoints {
     ($($variant:ident $template:literal;)*) => {
         /// A route by its template. `Other` is what no route has.
@@ -149,10 +153,15 @@ impl Endpoint {
         self.template().starts_with("/v1/")
     }
 
-    /// Answered even when everything else is turned away.
-    pub(crate) const fn is_vital(self) -> bool {
-        // A webhook is about money that has moved.
-        matches!(self, Self::Livez | Self::Readyz | Self::Metrics | Self::StripeWebhook)
+    /// What is heard when not everything can be.
+    pub(crate) fn rank(self, method: &Method) -> Rank {
+        match self {
+            // Whoever asks how we are must hear it most of all when we are busy; a webhook is about money that has moved.
+            Self::Livez | Self::Readyz | Self::Metrics | Self::StripeWebhook => Rank::Vital,
+            // A sale that is all but made goes before those who look.
+            Self::Bookings | Self::HoldForm if !method.is_safe() => Rank::Urgent,
+            _ => Rank::Ordinary,
+        }
     }
 }
 

@@ -224,3 +224,46 @@ async fn ten_times_too_many_are_all_answered() {
     assert!(count(503) > 0, "some were too many, or this shows nothing");
     app.admin().post("/v1/holds", seat("late", "B-1")).await.expect(201);
 }
+
+/// Sends the head of a post, and of its body one byte; returns when the server waits for the rest.
+async fn slow_post(app: &TestApp, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(app.address).await.unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n\
+         connection: close\r\ncontent-length: 2\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut go_on = [0; 25];
+    stream.read_exact(&mut go_on).await.unwrap();
+    assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(b"{").await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn slow_bodies_shut_nobody_out() {
+    let app = TestApp::with_limits(Limits { max_requests: 2, ..Limits::default() }).await;
+    app.admin().post("/v1/offers", crate::app::hall()).await.expect(201);
+    let mut slow = Vec::new();
+    for _ in 0..6 {
+        slow.push(slow_post(&app, "/v1/holds").await);
+    }
+    app.client().get("/v1/offers/hall").await.expect(200);
+    let hold = app.client().hold(serde_json::json!({"lines": [{"offer": "hall", "unit": "A-1"}]})).await;
+    app.admin().book(&hold, "k").await.expect(201);
+    let mut patient = slow.remove(0);
+    patient.write_all(b"}").await.unwrap();
+    let mut answer = String::new();
+    patient.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "heard, and found wanting: {answer}");
+}
+
+#[tokio::test]
+async fn a_booking_finds_a_place_when_others_do_not() {
+    let app = TestApp::with_limits(Limits { max_requests: 0, ..Limits::default() }).await;
+    app.admin().post("/v1/holds", seat("alice", "A-1")).await.expect_problem(503, "overloaded");
+    app.admin().get("/v1/bookings").await.expect_problem(503, "overloaded");
+    let unknown = format!("hold_{}", "0".repeat(26));
+    let answer = app.admin().book(&unknown, "k").await;
+    assert_eq!(answer.expect(404).json()["code"], "unknown_hold");
+}
