@@ -19,7 +19,9 @@ pub(crate) fn outcome(state: &State, command: &Command, decision: &Decision, now
         Subject::Hold(id) => {
             let view = of_hold(state, state.hold(*id, now).expect("a decision is about what exists"), now);
             match command {
-                Command::PlaceHold { .. } => Outcome::Held { hold: view, again: decision.events.is_empty() },
+                Command::PlaceHold { .. } | Command::RecallHold { .. } => {
+                    Outcome::Held { hold: view, again: decision.events.is_empty() }
+                }
                 Command::ExtendHold { .. } => Outcome::Extended(view),
                 Command::LeaveHold { .. } => Outcome::Left(view),
                 Command::ReturnToHold { .. } => Outcome::Returned(view),

@@ -6,6 +6,7 @@ use crate::{
     ids::{BookingId, HoldId, HolderId, OfferId},
     offer::{Amendment, Offer},
     payment::{IntentId, PayTerms, PaymentMethod, PaymentOutcome, RefundOutcome, Resolution},
+    refusal::Limit,
     time::Moment,
 };
 
@@ -32,6 +33,13 @@ pub enum Command {
         hold: HoldId,
         holder: HolderId,
         asks: Vec<Ask>,
+    },
+    /// The holder's own live hold on exactly this, for one who may have nothing new. `over` is the limit that more would
+    /// break, said of what could otherwise be had; without it nobody looks what could be.
+    RecallHold {
+        holder: HolderId,
+        asks: Vec<Ask>,
+        over: Option<Limit>,
     },
     ExtendHold {
         hold: HoldId,
@@ -103,6 +111,12 @@ pub enum Command {
 }
 
 impl Command {
+    /// The wish of a hold's command, for one who may have nothing new; `None` of any other command.
+    pub fn recalling(&self, over: Option<Limit>) -> Option<Self> {
+        let Self::PlaceHold { holder, asks, .. } = self else { return None };
+        Some(Self::RecallHold { holder: holder.clone(), asks: asks.clone(), over })
+    }
+
     /// Of the driving of a payment: the booking that it is about.
     pub const fn of_payment(&self) -> Option<BookingId> {
         match self {

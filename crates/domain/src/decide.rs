@@ -61,6 +61,7 @@ pub fn decide(state: &State, command: &Command, actor: &Actor, now: Moment) -> R
         Command::Block { offer, units } => block(state, offer, units, now),
         Command::Unblock { offer, units } => unblock(state, offer, units),
         Command::PlaceHold { hold, holder, asks } => place::place(state, *hold, holder, asks, now),
+        Command::RecallHold { holder, asks, over } => place::recall(state, holder, asks, over.as_ref(), now),
         Command::ExtendHold { hold } => extend(state, *hold, actor, now),
         Command::ReleaseHold { hold } => release(state, *hold, actor, now),
         Command::LeaveHold { hold, keep_s } => leave(state, *hold, *keep_s, actor, now),

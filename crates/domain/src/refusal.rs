@@ -35,8 +35,21 @@ pub enum Refusal {
 /// Which bound was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    PerHolder { offer: OfferId, limit: u32, used: u64, asked: u64 },
-    Extensions { limit: u8 },
+    PerHolder {
+        offer: OfferId,
+        limit: u32,
+        used: u64,
+        asked: u64,
+    },
+    Extensions {
+        limit: u8,
+    },
+    /// What one person, or all at one address, may have of the offer without having bought it.
+    Unconfirmed {
+        offer: OfferId,
+        limit: u32,
+        asked: u32,
+    },
 }
 
 /// Shared, because a thousand losers of one seat are told the same.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdfast_domain::{Actor, Ask, BookingState, Command};
+use holdfast_domain::{Actor, Ask, BookingState, Command, Limit, Refusal};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -21,7 +21,7 @@ use tokio::{
 use crate::{
     admission::{
         Visitor,
-        hoarding::{Hoarding, Reserved},
+        hoarding::{Excess, Hoarding, Reserved},
         waiting_room::Rooms,
     },
     gate::{Gate, MustHear, Open, Pass, Quota, Verdict},
@@ -217,7 +217,10 @@ async fn see_through(
 
 impl Stages {
     async fn walk(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
-        let reserved = self.reserve(&request, visitor).await.map_err(SubmitError::TooMany)?;
+        let reserved = match self.reserve(&request, visitor).await {
+            Ok(reserved) => reserved,
+            Err(excess) => return self.recall(request, excess).await,
+        };
         let said = match self.ask(&request).await {
             Ok(pass) => self.claim(pass, request).await,
             Err(said) => said,
@@ -249,8 +252,23 @@ impl Stages {
         Ok(said?)
     }
 
+    /// Nothing new for one who has too much, or wants too much at once. But the ledger's word comes first: what the key
+    /// stands for, the hold that is theirs already, and any no that waiting would not change into a yes.
+    async fn recall(&self, request: Request, excess: Excess) -> Result<Reply, SubmitError> {
+        let Excess { policy, over, quota } = excess;
+        let command = request.command.recalling(Some(over)).expect("only holds are counted");
+        let said = self.ledger.execute(Request { command, ..request }).await;
+        if matches!(&said, Ok(Reply::Refused(Refusal::LimitReached(Limit::Unconfirmed { .. }))) | Err(_)) {
+            metrics::counter!("holdfast_hoarding_refused_total", "policy" => policy).increment(1);
+            if let Some(quota) = quota {
+                return Err(SubmitError::TooMany(quota));
+            }
+        }
+        Ok(said?)
+    }
+
     /// What a visitor would hold without having bought it.
-    async fn reserve(&self, request: &Request, visitor: Option<Visitor>) -> Result<Option<Reserved>, Quota> {
+    async fn reserve(&self, request: &Request, visitor: Option<Visitor>) -> Result<Option<Reserved>, Excess> {
         let (Some(hoarding), Some(visitor)) = (&self.hoarding, visitor) else { return Ok(None) };
         let Command::PlaceHold { hold, asks, .. } = &request.command else { return Ok(None) };
         for Ask { offer, .. } in asks {

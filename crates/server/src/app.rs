@@ -129,12 +129,39 @@ impl App {
         command: Command,
         key: Option<IdempotencyKey>,
     ) -> Result<Response, Problem> {
-        let visitor = match self.let_in(caller, &command).await {
-            Ok(visitor) => visitor,
-            // Whoever was let in then and asks again hears what was said then.
-            Err(denied) => return self.answered(&caller.actor, key).await.unwrap_or(Err(denied)),
-        };
-        self.said(self.pipeline.submit_for(visitor, command, caller.actor.clone(), key, None).await?)
+        self.said(self.ask_for(caller, command, key, None).await?)
+    }
+
+    /// The same, before it is worded.
+    pub(crate) async fn ask_for(
+        &self,
+        caller: &Caller,
+        command: Command,
+        key: Option<IdempotencyKey>,
+        wording: Option<Wording>,
+    ) -> Result<Reply, Problem> {
+        let actor = caller.actor.clone();
+        match self.let_in(caller, &command).await {
+            Ok(visitor) => Ok(self.pipeline.submit_for(visitor, command, actor, key, wording).await?),
+            Err(denied) => self.recalled(caller, &command, key, wording).await.ok_or(denied),
+        }
+    }
+
+    /// What is said to one who is not let in and need not be: whoever asks again hears what was said then, and has the
+    /// hold that is theirs already. `None` where there is nothing, or nobody can tell. A session that begins with this
+    /// very request has nothing, so a crowd of strangers costs the ledger no question.
+    async fn recalled(
+        &self,
+        caller: &Caller,
+        command: &Command,
+        key: Option<IdempotencyKey>,
+        wording: Option<Wording>,
+    ) -> Option<Reply> {
+        let recall = command.recalling(None).filter(|_| !caller.is_new())?;
+        match self.pipeline.submit_worded(recall, caller.actor.clone(), key, wording).await {
+            Ok(Reply::Refused(_)) | Err(_) => None,
+            Ok(reply) => Some(reply),
+        }
     }
 
     /// What this key stands for already; `None` where it was never used. Asked with a command that is always refused: what
@@ -182,11 +209,7 @@ impl App {
 
     /// Whose hold it is, if a browser's, once it has passed by the waiting rooms of what it wants. Keys need no pass:
     /// whoever has one was let in by the organiser.
-    pub(crate) async fn let_in(
-        &self,
-        caller: &Caller,
-        command: &Command,
-    ) -> Result<Option<Visitor>, Problem> {
+    async fn let_in(&self, caller: &Caller, command: &Command) -> Result<Option<Visitor>, Problem> {
         let (Some(holder), Command::PlaceHold { asks, .. }) = (caller.session(), command) else {
             return Ok(None);
         };

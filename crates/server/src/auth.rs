@@ -59,6 +59,11 @@ impl Caller {
         self.tokens.iter().map(|token| &**token)
     }
 
+    /// Whether the session begins with this request.
+    pub(crate) fn is_new(&self) -> bool {
+        self.new_cookie.is_some()
+    }
+
     /// Hands a new session to the browser, whatever the answer is.
     pub(crate) fn remember(&self, response: &mut Response) {
         if let Some(cookie) = &self.new_cookie {

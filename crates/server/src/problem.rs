@@ -219,6 +219,10 @@ fn limit_detail(limit: &Limit) -> String {
             "One holder may have {limit} of {offer}; this one has {used}, held and booked, and asked for {asked} more."
         ),
         Limit::Extensions { limit } => format!("A hold can be extended {limit} times."),
+        Limit::Unconfirmed { offer, limit, asked } => format!(
+            "At most {limit} of {offer} can be held at a time without being booked, and {asked} were asked for at once. \
+             Ask for fewer, and book them before the next."
+        ),
     }
 }
 

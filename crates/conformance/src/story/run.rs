@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use holdfast_domain::{Actor, Ask, BookingId, Command, HoldId, HolderId, Moment, OfferId, Pick};
+use holdfast_domain::{Actor, Ask, BookingId, Command, HoldId, HolderId, Limit, Moment, OfferId, Pick};
 use holdfast_engine::ledger::{
     Answer, Cells, IdempotencyKey, LedgerError, Outcome, Render, Reply, SnapshotUnits,
 };
@@ -133,6 +133,11 @@ impl<'s> Teller<'s> {
                 holder: holder(step, step.word(1, "the holder")?)?,
                 asks: self.items(step)?,
             },
+            "recall" => Command::RecallHold {
+                holder: holder(step, step.word(1, "the holder")?)?,
+                asks: self.items(step)?,
+                over: self.unconfirmed(step)?,
+            },
             "extend" => Command::ExtendHold { hold: self.hold_named(step)? },
             "release" => Command::ReleaseHold { hold: self.hold_named(step)? },
             "leave" => {
@@ -152,6 +157,14 @@ impl<'s> Teller<'s> {
             }
             verb => return Err(Fault::at(step, format!("no such verb: {verb}"))),
         }))
+    }
+
+    /// `over=2`: the limit that anything new would break.
+    fn unconfirmed(&self, step: &Step) -> Result<Option<Limit>, Fault> {
+        let Some(limit) = step.option("over") else { return Ok(None) };
+        let limit = limit.parse().map_err(|_| Fault::at(step, "not a limit"))?;
+        let offer = self.offers.last().cloned().ok_or_else(|| Fault::at(step, "no offer yet"))?;
+        Ok(Some(Limit::Unconfirmed { offer, limit, asked: step.words.len() as u32 - 2 }))
     }
 
     fn mint(&mut self) -> u128 {

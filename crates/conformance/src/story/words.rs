@@ -161,6 +161,9 @@ impl Naming {
             Refusal::LimitReached(Limit::PerHolder { offer, limit, used, asked }) => {
                 words.with("offer", offer).with("limit", limit).with("used", used).with("asked", asked)
             }
+            Refusal::LimitReached(Limit::Unconfirmed { offer, limit, asked }) => {
+                words.with("offer", offer).with("unconfirmed", limit).with("asked", asked)
+            }
             Refusal::LimitReached(Limit::Extensions { limit }) => words.with("extensions", limit),
             Refusal::UnitBlocked(conflict) | Refusal::UnitTaken(conflict) => self.conflict(words, conflict),
             Refusal::SoldOut { offer, conflicts } => {

@@ -36,10 +36,7 @@ pub(super) fn place(
     if let Some(own) = same_hold_again(state, holder, asks, &lines, now) {
         return Ok(Subject::Hold(own).unchanged());
     }
-    check_on_sale(state, asks, now)?;
-    check_limits(state, holder, asks, now)?;
-    let relaxed = add_best(state, asks, &mut lines, now)?;
-    let displaced = check_free(state, asks, &lines, now)?;
+    let (relaxed, displaced) = make_room(state, holder, asks, &mut lines, now)?;
 
     let amount = total(&lines)?;
     let ttl_s = asks.iter().map(|ask| state.offers[&ask.offer].offer().def().hold_ttl_s).min();
@@ -54,6 +51,39 @@ pub(super) fn place(
         relaxed,
     }));
     Ok(Subject::Hold(id).with(events))
+}
+
+/// What the holder has of exactly this already; or else why it cannot be had, which is the limit if nothing else.
+pub(super) fn recall(
+    state: &State,
+    holder: &HolderId,
+    asks: &[Ask],
+    over: Option<&Limit>,
+    now: Moment,
+) -> Result<Decision, Refusal> {
+    let mut lines = named_lines(state, asks)?;
+    check_shape(state, asks, &lines)?;
+    if let Some(own) = same_hold_again(state, holder, asks, &lines, now) {
+        return Ok(Subject::Hold(own).unchanged());
+    }
+    let Some(over) = over else { return Err(Refusal::UnknownHold) };
+    make_room(state, holder, asks, &mut lines, now)?;
+    Err(Refusal::LimitReached(over.clone()))
+}
+
+/// Adds the lines that were left to us, and says whom they displace; or why not all can be had.
+fn make_room(
+    state: &State,
+    holder: &HolderId,
+    asks: &[Ask],
+    lines: &mut Vec<Line>,
+    now: Moment,
+) -> Result<(Vec<Relaxed>, Displaced), Refusal> {
+    check_on_sale(state, asks, now)?;
+    check_limits(state, holder, asks, now)?;
+    let relaxed = add_best(state, asks, lines, now)?;
+    let displaced = check_free(state, asks, lines, now)?;
+    Ok((relaxed, displaced))
 }
 
 /// The lines that name what they want; best-available ones come later, when it is known that they may.

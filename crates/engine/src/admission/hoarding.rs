@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! reserve ─► ledger ─► held: counts until it is confirmed or the window has passed
-//!                  └─► anything else: given back at once
+//!        │         └─► anything else: given back at once
+//!        └─► too much: the ledger is asked what it would have said, and nothing new is had
 //! ```
 //! An address may have a share of an offer and no more: six hundred seats are few in a stadium and all of a small hall.
 //!
@@ -20,12 +21,12 @@ use std::{
     time::Duration,
 };
 
-use holdfast_domain::{Ask, BookingState, HoldId, Moment, OfferDef, OfferId, Pick};
+use holdfast_domain::{Ask, BookingState, HoldId, Limit, Moment, OfferDef, OfferId, Pick};
 use parking_lot::Mutex;
 use redis::Script;
 use sha2::{Digest, Sha256};
 
-use super::{Visitor, rate_limit::hex};
+use super::{Visitor, fading::Fading, rate_limit::hex};
 use crate::{
     clock::Clock,
     gate::{Quota, redis::SharedRedis},
@@ -86,7 +87,7 @@ pub struct Hoarding {
 }
 
 /// Somebody, as far as one offer is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Claimer([u8; 12]);
 
 impl Claimer {
@@ -123,17 +124,24 @@ pub struct Reserved {
     fresh: Vec<Charge>,
 }
 
-#[derive(Debug, Default)]
-struct Local {
-    claimed: HashMap<Claimer, VecDeque<Claimed>>,
-    /// What each hold counts as.
-    holds: HashMap<HoldId, Counted>,
+/// More than somebody may have unconfirmed.
+#[derive(Debug)]
+pub struct Excess {
+    pub policy: &'static str,
+    pub over: Limit,
+    /// When there is room for it. `None` where this alone is more than anybody may have: no wait would help.
+    pub quota: Option<Quota>,
 }
 
-/// What a hold counts as, until it is confirmed or the window has passed.
+#[derive(Debug)]
+struct Local {
+    claimed: Fading<Claimer, Moment, VecDeque<Claimed>>,
+    /// What each hold counts as, until it is confirmed or the window has passed.
+    holds: Fading<HoldId, Moment, Counted>,
+}
+
 #[derive(Debug)]
 struct Counted {
-    until: Moment,
     name: String,
     charges: Vec<(Claimer, u32)>,
 }
@@ -154,7 +162,9 @@ enum Charged {
 
 impl Hoarding {
     pub fn new(settings: Settings, clock: Arc<dyn Clock>, redis: Option<SharedRedis>) -> Self {
-        Self { settings, clock, shared: redis, local: Mutex::default(), sizes: Mutex::default() }
+        let (claimed, holds) = (Fading::new(settings.remembered), Fading::new(settings.remembered));
+        let local = Mutex::new(Local { claimed, holds });
+        Self { settings, clock, shared: redis, local, sizes: Mutex::default() }
     }
 
     /// Whether [`Hoarding::learn`] should hear of the offer before somebody at an address asks for some of it.
@@ -196,25 +206,36 @@ impl Hoarding {
         asks: &[Ask],
         key: Option<&IdempotencyKey>,
         visitor: &Visitor,
-    ) -> Result<Reserved, Quota> {
+    ) -> Result<Reserved, Excess> {
+        let charges = self.charges(asks, visitor);
+        if let Some((offer, charge)) = charges.iter().find(|(_, charge)| charge.units > charge.limit) {
+            return Err(self.excess(offer, *charge, None));
+        }
         let mut reserved = Reserved { hold, name: name_of(hold, key), fresh: Vec::new() };
-        for charge in self.charges(asks, visitor) {
+        for (offer, charge) in charges {
             match self.charge(&reserved.name, charge).await {
                 Charged::Fresh => reserved.fresh.push(charge),
                 Charged::Again => {}
                 Charged::NotBefore(retry_after) => {
                     self.give_back(&reserved).await;
-                    metrics::counter!("holdfast_hoarding_refused_total", "policy" => charge.policy)
-                        .increment(1);
-                    let Charge { policy, limit: burst, .. } = charge;
-                    return Err(Quota { policy, burst, window: self.settings.window, retry_after });
+                    return Err(self.excess(offer, charge, Some(retry_after)));
                 }
             }
         }
         Ok(reserved)
     }
 
-    fn charges(&self, asks: &[Ask], visitor: &Visitor) -> Vec<Charge> {
+    fn excess(&self, offer: &OfferId, charge: Charge, retry_after: Option<Duration>) -> Excess {
+        let Charge { policy, limit, units: asked, .. } = charge;
+        let window = self.settings.window;
+        Excess {
+            policy,
+            over: Limit::Unconfirmed { offer: offer.clone(), limit, asked },
+            quota: retry_after.map(|retry_after| Quota { policy, burst: limit, window, retry_after }),
+        }
+    }
+
+    fn charges<'a>(&self, asks: &'a [Ask], visitor: &Visitor) -> Vec<(&'a OfferId, Charge)> {
         let mut wanted: BTreeMap<&OfferId, u32> = BTreeMap::new();
         for ask in asks {
             let units = match ask.pick {
@@ -229,7 +250,8 @@ impl Hoarding {
         for (offer, units) in wanted {
             let mut charge = |policy, who: &str, limit| {
                 if limit > 0 {
-                    charges.push(Charge { claimer: Claimer::of(policy, who, offer), policy, limit, units });
+                    let claimer = Claimer::of(policy, who, offer);
+                    charges.push((offer, Charge { claimer, policy, limit, units }));
                 }
             };
             charge("unconfirmed-by-holder", visitor.holder.as_str(), self.settings.per_holder);
@@ -286,12 +308,9 @@ impl Hoarding {
         let charges = fresh.iter().map(|charge| (charge.claimer, charge.units)).collect();
         let mut local = self.local.lock();
         let now = self.clock.now();
-        if local.holds.len() >= self.settings.remembered {
-            local.holds.retain(|_, counted| counted.until > now);
-        }
-        if local.holds.len() < self.settings.remembered {
+        if local.holds.has_room(now) {
             let until = now.plus_ms(self.settings.window.as_millis() as i64);
-            local.holds.insert(hold, Counted { until, name, charges });
+            local.holds.keep(hold, until, Counted { name, charges });
         }
     }
 
@@ -299,7 +318,7 @@ impl Hoarding {
         for charge in &reserved.fresh {
             let member = format!("{}:{}", charge.units, reserved.name);
             self.forget(&charge.claimer.key(), &member).await;
-            self.local.lock().forget(charge.claimer, &reserved.name);
+            self.local.lock().forget(charge.claimer, &reserved.name, self.settings.window);
         }
     }
 
@@ -323,9 +342,9 @@ impl Hoarding {
     async fn confirmed(&self, hold: HoldId) {
         let known = self.local.lock().holds.remove(&hold);
         match (known, &self.shared) {
-            (Some(Counted { name, charges, .. }), _) => {
+            (Some(Counted { name, charges }), _) => {
                 for (claimer, units) in charges {
-                    self.local.lock().forget(claimer, &name);
+                    self.local.lock().forget(claimer, &name, self.settings.window);
                     self.forget(&claimer.key(), &format!("{units}:{name}")).await;
                 }
             }
@@ -365,44 +384,60 @@ fn name_of(hold: HoldId, key: Option<&IdempotencyKey>) -> String {
 
 impl Local {
     fn charge(&mut self, name: &str, charge: Charge, settings: &Settings, now: Moment) -> Charged {
-        let Charge { claimer, limit, units, .. } = charge;
-        let begun = now.plus_ms(-(settings.window.as_millis() as i64));
-        if self.claimed.len() >= settings.remembered && !self.claimed.contains_key(&claimer) {
-            self.claimed.retain(|_, claimed| claimed.back().is_some_and(|last| last.at > begun));
-            if self.claimed.len() >= settings.remembered {
-                // More claimers than a node may remember: the newest go uncounted, and the ledger bounds itself.
-                return Charged::Again;
-            }
-        }
-        let claimed = self.claimed.entry(claimer).or_default();
-        while claimed.front().is_some_and(|first| first.at <= begun) {
-            claimed.pop_front();
-        }
-        if claimed.iter().any(|one| one.name == name) {
-            return Charged::Again;
-        }
-        let mut total = claimed.iter().map(|one| u64::from(one.units)).sum::<u64>() + u64::from(units);
-        if total <= u64::from(limit) {
-            claimed.push_back(Claimed { at: now, name: name.to_owned(), units });
-            return Charged::Fresh;
-        }
-        for one in &*claimed {
-            total -= u64::from(one.units);
-            if total <= u64::from(limit) {
-                return Charged::NotBefore(Duration::from_millis(one.at.ms_since(begun).max(1) as u64));
-            }
-        }
-        Charged::NotBefore(settings.window)
+        let mut claimed = match self.claimed.remove(&charge.claimer) {
+            Some(claimed) => claimed,
+            None if self.claimed.has_room(now) => VecDeque::new(),
+            // More claimers than a node may remember: the newest go uncounted, and the ledger bounds itself.
+            None => return Charged::Again,
+        };
+        let charged = add(&mut claimed, name, charge, settings.window, now);
+        self.put_back(charge.claimer, claimed, settings.window);
+        charged
     }
 
-    fn forget(&mut self, claimer: Claimer, name: &str) {
-        if let Some(claimed) = self.claimed.get_mut(&claimer) {
+    fn forget(&mut self, claimer: Claimer, name: &str, window: Duration) {
+        if let Some(mut claimed) = self.claimed.remove(&claimer) {
             claimed.retain(|one| one.name != name);
-            if claimed.is_empty() {
-                self.claimed.remove(&claimer);
-            }
+            self.put_back(claimer, claimed, window);
         }
     }
+
+    /// Until the last of it no longer counts.
+    fn put_back(&mut self, claimer: Claimer, claimed: VecDeque<Claimed>, window: Duration) {
+        if let Some(last) = claimed.back() {
+            self.claimed.keep(claimer, last.at.plus_ms(window.as_millis() as i64), claimed);
+        }
+    }
+}
+
+/// Adds one claim to what somebody claimed before, if that is not too much.
+fn add(
+    claimed: &mut VecDeque<Claimed>,
+    name: &str,
+    charge: Charge,
+    window: Duration,
+    now: Moment,
+) -> Charged {
+    let Charge { limit, units, .. } = charge;
+    let begun = now.plus_ms(-(window.as_millis() as i64));
+    while claimed.front().is_some_and(|first| first.at <= begun) {
+        claimed.pop_front();
+    }
+    if claimed.iter().any(|one| one.name == name) {
+        return Charged::Again;
+    }
+    let mut total = claimed.iter().map(|one| u64::from(one.units)).sum::<u64>() + u64::from(units);
+    if total <= u64::from(limit) {
+        claimed.push_back(Claimed { at: now, name: name.to_owned(), units });
+        return Charged::Fresh;
+    }
+    for one in &*claimed {
+        total -= u64::from(one.units);
+        if total <= u64::from(limit) {
+            return Charged::NotBefore(Duration::from_millis(one.at.ms_since(begun).max(1) as u64));
+        }
+    }
+    Charged::NotBefore(window)
 }
 
 #[cfg(test)]
@@ -427,7 +462,7 @@ mod tests {
         vec![Ask { offer: OfferId::new("hall").unwrap(), pick: Pick::Best { qty, category: None } }]
     }
 
-    async fn take(hoarding: &Hoarding, hold: u128, qty: u32, by: &Visitor) -> Result<Reserved, Quota> {
+    async fn take(hoarding: &Hoarding, hold: u128, qty: u32, by: &Visitor) -> Result<Reserved, Excess> {
         hoarding.reserve(HoldId::from_bits(hold), &seats(qty), None, by).await
     }
 
@@ -437,12 +472,18 @@ mod tests {
         let alice = visitor("alice", "203.0.113.1");
         hoarding.remember(take(&hoarding, 1, 3, &alice).await.unwrap()).await;
         clock.advance_ms(60_000);
-        let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err();
+        let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err().quota.unwrap();
         assert_eq!((quota.burst, quota.retry_after), (4, Duration::from_secs(540)));
         hoarding.remember(take(&hoarding, 3, 1, &alice).await.unwrap()).await;
         clock.advance_ms(540_000);
         assert!(take(&hoarding, 4, 3, &alice).await.is_ok(), "the first three no longer count");
-        assert!(take(&hoarding, 5, 9, &alice).await.is_err(), "more than anybody may");
+        let excess = take(&hoarding, 5, 9, &alice).await.unwrap_err();
+        let over = Limit::Unconfirmed { offer: OfferId::new("hall").unwrap(), limit: 4, asked: 9 };
+        assert_eq!(
+            (excess.quota, excess.over),
+            (None, over),
+            "more than anybody may, however long they wait"
+        );
     }
 
     #[tokio::test]
@@ -483,5 +524,29 @@ mod tests {
             assert!(again.is_ok(), "{hold}");
         }
         assert!(take(&hoarding, 9, 1, &alice).await.is_err());
+    }
+
+    /// As when each node forgets the oldest, and a crowd of those who came once does not shut out who comes next.
+    #[tokio::test]
+    async fn those_whose_time_is_over_make_room_for_the_next() {
+        let clock = Arc::new(ManualClock::at(Moment::from_s(1_000)));
+        let settings = Settings { per_holder: 1, per_address: 0, remembered: 100, ..Settings::default() };
+        let hoarding = Hoarding::new(settings, clock.clone(), None);
+        for one in 0..100 {
+            let crowd = visitor(&format!("one-{one}"), "203.0.113.1");
+            hoarding.remember(take(&hoarding, one, 1, &crowd).await.unwrap()).await;
+        }
+        let late = visitor("late", "203.0.113.1");
+        for hold in [200, 201] {
+            assert!(
+                take(&hoarding, hold, 1, &late).await.is_ok(),
+                "uncounted: there is no room to remember it"
+            );
+        }
+        clock.advance_ms(600_000);
+        hoarding.remember(take(&hoarding, 300, 1, &late).await.unwrap()).await;
+        assert!(take(&hoarding, 301, 1, &late).await.is_err(), "counted again");
+        hoarding.confirmed(HoldId::from_bits(300)).await;
+        assert!(take(&hoarding, 302, 1, &late).await.is_ok(), "and what it bought is known");
     }
 }

@@ -11,6 +11,7 @@
 //! Called by the server, around a command. Deliberately absent: HTTP, and any knowledge of who deserves a ticket.
 
 mod address;
+mod fading;
 pub mod hoarding;
 mod rate_limit;
 pub mod waiting_room;

@@ -1,13 +1,14 @@
 //! How often somebody may ask: a bucket for each of them that leaks at a steady pace (GCRA). The same bucket for all
 //! nodes in Redis, and one of the node's own where there is no Redis, or none that answers.
 
-use std::{collections::HashMap, fmt, str::FromStr, sync::LazyLock, time::Duration};
+use std::{fmt, str::FromStr, sync::LazyLock, time::Duration};
 
 use parking_lot::Mutex;
 use redis::Script;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use super::fading::Fading;
 use crate::gate::{
     Quota,
     redis::{Aside, SharedRedis},
@@ -57,16 +58,14 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 #[derive(Debug)]
 pub struct RateLimiter {
     shared: Option<SharedRedis>,
-    /// Buckets that a node remembers by itself.
-    most_local: usize,
-    /// When each of the node's own buckets will be empty.
-    local: Mutex<HashMap<Name, Instant>>,
+    /// The node's own buckets, each until it will be empty.
+    local: Mutex<Fading<Name, Instant, ()>>,
 }
 
 impl RateLimiter {
-    /// Counts together with all nodes that share `redis`.
+    /// Counts together with all nodes that share `redis`; a node by itself remembers `most_local` buckets.
     pub fn new(redis: Option<SharedRedis>, most_local: usize) -> Self {
-        Self { shared: redis, most_local, local: Mutex::default() }
+        Self { shared: redis, local: Mutex::new(Fading::new(most_local)) }
     }
 
     /// Counts a request of `who` under this policy, or says when it may come again.
@@ -93,14 +92,12 @@ impl RateLimiter {
     fn take_locally(&self, rate: &Rate, name: Name, now: Instant) -> Duration {
         let each = rate.each();
         let mut local = self.local.lock();
-        if local.len() >= self.most_local {
-            local.retain(|_, empty_at| *empty_at > now);
-        }
-        let empty_at = local.get(&name).copied().unwrap_or(now).max(now) + each;
+        let known = local.end_of(&name);
+        let empty_at = known.unwrap_or(now).max(now) + each;
         let wait = empty_at.saturating_duration_since(now + each * rate.burst);
         // With more busy callers than a node may remember, the rest is let through: the ledger bounds itself.
-        if wait.is_zero() && (local.len() < self.most_local || local.contains_key(&name)) {
-            local.insert(name, empty_at);
+        if wait.is_zero() && (known.is_some() || local.has_room(now)) {
+            local.keep(name, empty_at, ());
         }
         wait
     }

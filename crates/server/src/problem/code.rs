@@ -105,7 +105,7 @@ codes! {
         "Choose another; alternatives lists groups that were free a moment ago.";
     LimitReached "limit_reached" CONFLICT
         "A limit is reached"
-        "The holder would have more of this offer than one holder may, counting what is held and booked; or the hold was extended as often as it may be."
+        "The holder would have more of this offer than one holder may, counting what is held and booked; or asked for more at once than can be held without being booked; or the hold was extended as often as it may be."
         "Ask for less, or release another hold. A hold can be extended three times.";
     NotOnSale "not_on_sale" CONFLICT
         "Not on sale now"

@@ -28,10 +28,7 @@ pub(super) type Led = Result<String, Refusal>;
 pub(super) async fn submit(app: &App, posted: &Posted, command: Command) -> Result<Led, Problem> {
     let words = Wording(Arc::new(|outcome: &Outcome| kept(leads_to(outcome))));
     let caller = posted.visitor.caller();
-    let (actor, key) = (caller.actor.clone(), posted.intention()?);
-    let visitor = app.let_in(caller, &command).await?;
-    let reply = app.pipeline.submit_for(visitor, command, actor, Some(key), Some(words)).await?;
-    said(reply)
+    said(app.ask_for(caller, command, Some(posted.intention()?), Some(words)).await?)
 }
 
 /// The same words for a payment, which is answered by what the provider said.

@@ -142,6 +142,9 @@ fn limit_words(limit: &Limit) -> String {
              What you give back you may choose anew."
         ),
         Limit::Extensions { limit } => format!("A hold can be extended {limit} times."),
+        Limit::Unconfirmed { limit, asked, .. } => format!(
+            "At most {limit} can be held at a time, and you asked for {asked}. Choose fewer, and book them before the next."
+        ),
     }
 }
 

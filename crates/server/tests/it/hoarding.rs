@@ -197,3 +197,76 @@ async fn accounts_are_cheap_so_addresses_are_counted_too() {
     let forged = at(&app, "1.2.3.4, 203.0.113.7").post("/v1/holds", seat("B-2")).await;
     forged.expect_problem(429, "rate_limited");
 }
+
+/// A hall and a stock line, and one browser that may have so many units unconfirmed.
+async fn at_most(per_holder: u32) -> (TestApp, Client) {
+    let hoarding = hoarding::Settings { per_holder, per_address: 0, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    app.admin().post("/v1/offers", crate::app::fest()).await.expect(201);
+    let browser = at(&app, "203.0.113.7");
+    (app, browser)
+}
+
+fn row(row: &str, seats: u32) -> Value {
+    let line = |seat| json!({"offer": "hall", "unit": format!("{row}-{seat}")});
+    json!({"lines": (1..=seats).map(line).collect::<Vec<_>>()})
+}
+
+#[tokio::test]
+async fn whoever_is_at_their_limit_still_has_what_is_theirs() {
+    let (_app, one) = at_most(4).await;
+    let held = one.post("/v1/holds", row("A", 3)).await.expect(201).json();
+    let again = one.post("/v1/holds", row("A", 3)).await.expect(200).json();
+    assert_eq!((&again["id"], &again["expires_at"]), (&held["id"], &held["expires_at"]));
+    one.post("/v1/holds", row("B", 3)).await.expect_problem(429, "rate_limited");
+    let keyed = one.post_keyed("/v1/holds", "again", row("A", 3)).await.expect(200);
+    assert_eq!(one.post_keyed("/v1/holds", "again", row("A", 3)).await.expect(200).body, keyed.body);
+}
+
+#[tokio::test]
+async fn whoever_is_at_their_limit_hears_what_their_key_stands_for() {
+    let (_app, one) = at_most(4).await;
+    let first = one.post_keyed("/v1/holds", "k1", row("A", 3)).await.expect(201);
+    one.book(first.json()["id"].as_str().unwrap(), "bought").await.expect(201);
+    one.post("/v1/holds", row("B", 4)).await.expect(201);
+    let again = one.post_keyed("/v1/holds", "k1", row("A", 3)).await.expect(201);
+    assert!(again.is_replayed() && again.body == first.body);
+    let reused = one.post_keyed("/v1/holds", "k1", row("A", 4)).await;
+    reused.expect_problem(422, "idempotency_key_reused");
+    one.post_keyed("/v1/holds", "k2", seat("B-9")).await.expect_problem(429, "rate_limited");
+}
+
+/// What cannot be had is refused for its own reason, and what nobody may have at once is not a matter of waiting.
+#[tokio::test]
+async fn more_than_the_limit_at_once_is_no_matter_of_waiting() {
+    let (app, one) = at_most(6).await;
+    let ask =
+        |offer: &str, unit: &str, qty: u32| json!({"lines": [{"offer": offer, "unit": unit, "qty": qty}]});
+    for (status, code, wish) in [
+        (404, "unknown_offer", ask("nowhere", "GA", 7)),
+        (404, "unknown_unit", ask("fest", "VIP", 7)),
+        (409, "sold_out", ask("fest", "GA", 7)),
+        (400, "invalid_request", ask("hall", "A-1", 7)),
+        (409, "limit_reached", json!({"lines": [{"offer": "hall", "best": {"qty": 7}}]})),
+    ] {
+        let refused = one.post("/v1/holds", wish).await.expect_problem(status, code);
+        assert!(!refused.headers.contains_key("retry-after"), "{refused:?}");
+    }
+    let detail = one.post("/v1/holds", row("A", 7)).await.expect_problem(409, "limit_reached").json();
+    assert!(detail["detail"].as_str().unwrap().contains("At most 6 of hall"), "{detail}");
+    app.admin().patch("/v1/offers/hall", json!({"limit_per_holder": 2})).await.expect(200);
+    let detail = one.post("/v1/holds", row("A", 7)).await.expect_problem(409, "limit_reached").json();
+    assert!(detail["detail"].as_str().unwrap().contains("One holder may have 2"), "{detail}");
+    let left = app.client().get("/v1/offers/hall").await.expect(200).json();
+    assert_eq!(left["counts"]["held"], 0, "and nothing was taken");
+}
+
+#[tokio::test]
+async fn at_the_limit_too_what_cannot_be_had_is_refused_for_its_own_reason() {
+    let (app, one) = at_most(2).await;
+    at(&app, "198.51.100.1").hold(seat("B-1")).await;
+    one.post("/v1/holds", row("A", 2)).await.expect(201);
+    one.post("/v1/holds", seat("Z-1")).await.expect_problem(404, "unknown_unit");
+    one.post("/v1/holds", seat("B-1")).await.expect_problem(409, "unit_taken");
+    one.post("/v1/holds", seat("B-2")).await.expect_problem(429, "rate_limited");
+}

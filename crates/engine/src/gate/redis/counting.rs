@@ -437,6 +437,7 @@ const fn may_end(command: &Command) -> bool {
         | Command::ResolvePayment { .. } => true,
         Command::CreateOffer { .. }
         | Command::PlaceHold { .. }
+        | Command::RecallHold { .. }
         | Command::ExtendHold { .. }
         | Command::ReturnToHold { .. }
         | Command::Confirm { .. }

@@ -241,7 +241,9 @@ impl<'a> Batch<'a> {
             Command::AmendOffer { offer, .. }
             | Command::Block { offer, .. }
             | Command::Unblock { offer, .. } => fresh_offer(offer),
-            Command::PlaceHold { asks, .. } => asks.iter().any(|ask| fresh_offer(&ask.offer)),
+            Command::PlaceHold { asks, .. } | Command::RecallHold { asks, .. } => {
+                asks.iter().any(|ask| fresh_offer(&ask.offer))
+            }
             Command::ExtendHold { hold }
             | Command::ReleaseHold { hold }
             | Command::LeaveHold { hold, .. }

@@ -179,6 +179,7 @@ pub(in crate::ledger) const fn is_urgent(command: &Command) -> bool {
         | Command::Block { .. }
         | Command::Unblock { .. }
         | Command::PlaceHold { .. }
+        | Command::RecallHold { .. }
         | Command::Tidy { .. } => false,
     }
 }

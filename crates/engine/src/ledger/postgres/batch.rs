@@ -63,7 +63,9 @@ pub(super) fn named(command: &Command) -> Option<BTreeSet<OfferId>> {
         Command::AmendOffer { offer, .. } | Command::Block { offer, .. } | Command::Unblock { offer, .. } => {
             Some([offer.clone()].into())
         }
-        Command::PlaceHold { asks, .. } => Some(asks.iter().map(|ask| ask.offer.clone()).collect()),
+        Command::PlaceHold { asks, .. } | Command::RecallHold { asks, .. } => {
+            Some(asks.iter().map(|ask| ask.offer.clone()).collect())
+        }
         _ => None,
     }
 }
@@ -93,7 +95,8 @@ pub(super) fn concerned(state: &State, command: &Command, now: Moment) -> BTreeS
         | Command::AmendOffer { .. }
         | Command::Block { .. }
         | Command::Unblock { .. }
-        | Command::PlaceHold { .. } => named(command).unwrap_or_default(),
+        | Command::PlaceHold { .. }
+        | Command::RecallHold { .. } => named(command).unwrap_or_default(),
     }
 }
 

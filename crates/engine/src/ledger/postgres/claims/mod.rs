@@ -81,6 +81,7 @@ pub(super) fn by(claiming: Claiming) -> Option<Arc<dyn Claim>> {
 pub(super) const fn is_by_unit(command: &Command) -> bool {
     match command {
         Command::PlaceHold { .. }
+        | Command::RecallHold { .. }
         | Command::ExtendHold { .. }
         | Command::ReleaseHold { .. }
         | Command::LeaveHold { .. }

@@ -64,7 +64,9 @@ impl Queues {
 
 fn first_offer(command: &Command) -> Option<&OfferId> {
     match command {
-        Command::PlaceHold { asks, .. } => asks.first().map(|ask| &ask.offer),
+        Command::PlaceHold { asks, .. } | Command::RecallHold { asks, .. } => {
+            asks.first().map(|ask| &ask.offer)
+        }
         _ => None,
     }
 }
