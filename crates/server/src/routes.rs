@@ -12,7 +12,7 @@ pub(crate) mod room;
 pub(crate) mod webhooks;
 
 use axum::{
-    extract::{FromRequestParts, Path},
+    extract::{FromRequest, FromRequestParts, Path, Request},
     http::{HeaderMap, HeaderValue, StatusCode, header, request},
     response::{IntoResponse, Response},
 };
@@ -20,50 +20,71 @@ use holdfast_domain::{BookingId, HoldId, OfferId};
 
 use crate::{
     app::Shared,
+    body::Sent,
     problem::{Code, Problem},
 };
 
-/// The offer named in the path. What cannot be an offer's name is one that does not exist.
-#[derive(Debug)]
-pub(crate) struct InOffer(pub OfferId);
-
-/// The hold named in the path.
-#[derive(Debug)]
-pub(crate) struct OfHold(pub HoldId);
-
-/// The booking named in the path.
-#[derive(Debug)]
-pub(crate) struct OfBooking(pub BookingId);
-
-async fn segment(parts: &mut request::Parts, app: &Shared) -> Option<String> {
-    Path::<String>::from_request_parts(parts, app).await.ok().map(|Path(text)| text)
+/// What a path can name. What cannot be a thing's name is one that does not exist.
+pub(crate) trait Named: Sized + Send {
+    fn read(name: &str) -> Result<Self, Problem>;
 }
 
-impl FromRequestParts<Shared> for InOffer {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
-        let name = segment(parts, app).await.unwrap_or_default();
-        OfferId::new(&name).map(Self).map_err(|_| Problem::unknown_offer(&name))
+impl Named for OfferId {
+    fn read(name: &str) -> Result<Self, Problem> {
+        Self::new(name).map_err(|_| Problem::unknown_offer(name))
     }
 }
 
-impl FromRequestParts<Shared> for OfHold {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
-        let id = segment(parts, app).await.unwrap_or_default();
-        id.parse().map(Self).map_err(|_| Problem::unknown_hold())
+impl Named for HoldId {
+    fn read(name: &str) -> Result<Self, Problem> {
+        name.parse().map_err(|_| Problem::unknown_hold())
     }
 }
 
-impl FromRequestParts<Shared> for OfBooking {
+impl Named for BookingId {
+    fn read(name: &str) -> Result<Self, Problem> {
+        name.parse().map_err(|_| Problem::unknown_booking())
+    }
+}
+
+/// The thing named in the path. Stands behind whoever asks: who may not ask hears that first.
+#[derive(Debug)]
+pub(crate) struct Of<I>(pub I);
+
+pub(crate) type InOffer = Of<OfferId>;
+pub(crate) type OfHold = Of<HoldId>;
+pub(crate) type OfBooking = Of<BookingId>;
+
+impl<I: Named> FromRequestParts<Shared> for Of<I> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut request::Parts, app: &Shared) -> Result<Self, Problem> {
-        let id = segment(parts, app).await.unwrap_or_default();
-        id.parse().map(Self).map_err(|_| Problem::unknown_booking())
+        I::read(&segment(parts, app).await).map(Self)
     }
+}
+
+/// The thing named in the path, and what was sent about it. Whether its sender may, and what their key stands for, comes
+/// before whether there can be such a thing.
+#[derive(Debug)]
+pub(crate) struct About<I, S>(pub I, pub S);
+
+impl<I: Named, S> FromRequest<Shared> for About<I, S>
+where
+    S: FromRequest<Shared, Rejection = Problem> + AsRef<Sent> + Send,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let name = segment(&mut parts, app).await;
+        let sent = S::from_request(Request::from_parts(parts, body), app).await?;
+        let named = app.sensible(sent.as_ref(), I::read(&name)).await?;
+        Ok(Self(named, sent))
+    }
+}
+
+async fn segment(parts: &mut request::Parts, app: &Shared) -> String {
+    Path::<String>::from_request_parts(parts, app).await.map(|Path(text)| text).unwrap_or_default()
 }
 
 pub(crate) async fn no_such_route() -> Problem {

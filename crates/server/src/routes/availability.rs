@@ -8,7 +8,7 @@ use axum::{
 use bytes::Bytes;
 use holdfast_engine::ledger::{Snapshot, SnapshotUnits};
 
-use super::{InOffer, has_it, tagged};
+use super::{InOffer, Of, has_it, tagged};
 use crate::{
     app::{Shared, json},
     problem::Problem,
@@ -33,7 +33,7 @@ const MANY_UNITS: usize = 4_096;
         (status = 304, description = "Nothing has changed since the version in `If-None-Match`.")))]
 pub(crate) async fn read(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {

@@ -1,14 +1,14 @@
 //! Bookings: holds made permanent.
 
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{Command, HoldId};
+use holdfast_domain::{BookingId, Command, HoldId};
 use holdfast_engine::{
     ledger::Role,
     mint,
     payments::{Answered, Beginning},
 };
 
-use super::OfBooking;
+use super::{About, Of, OfBooking};
 use crate::{
     app::{App, Shared, json, worded},
     auth::Caller,
@@ -92,8 +92,8 @@ pub(crate) async fn list(State(app): State<Shared>, caller: Caller, uri: Uri) ->
     responses((status = 200, description = "The booking.", body = Booking<'_>)))]
 pub(crate) async fn read(
     State(app): State<Shared>,
-    OfBooking(id): OfBooking,
     caller: Caller,
+    Of(id): OfBooking,
 ) -> Result<Response, Problem> {
     let view = app.ledger().booking(id).await?;
     let own = view.filter(|view| caller.actor.may_touch(&view.booking.holder));
@@ -108,8 +108,7 @@ pub(crate) async fn read(
     responses((status = 200, description = "The booking, cancelled.", body = Booking<'_>)))]
 pub(crate) async fn cancel(
     State(app): State<Shared>,
-    OfBooking(booking): OfBooking,
-    FromAnyone(sent): FromAnyone,
+    About(booking, FromAnyone(sent)): About<BookingId, FromAnyone>,
 ) -> Result<Response, Problem> {
     app.sensible(&sent, sent.nothing()).await?;
     let key = sent.idempotency();
@@ -129,8 +128,7 @@ pub(crate) async fn cancel(
     responses((status = 200, description = "The booking as it is now.", body = Booking<'_>)))]
 pub(crate) async fn resolve_payment(
     State(app): State<Shared>,
-    OfBooking(booking): OfBooking,
-    FromAdmin(sent): FromAdmin,
+    About(booking, FromAdmin(sent)): About<BookingId, FromAdmin>,
 ) -> Result<Response, Problem> {
     let how = app.sensible(&sent, sent.json::<ResolvePayment>()).await?.resolution();
     let key = sent.idempotency();

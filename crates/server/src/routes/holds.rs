@@ -4,10 +4,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use holdfast_domain::Command;
+use holdfast_domain::{Command, HoldId};
 use holdfast_engine::{ledger::IdempotencyKey, mint};
 
-use super::OfHold;
+use super::{About, Of, OfHold};
 use crate::{
     app::{App, Shared, json},
     auth::Caller,
@@ -59,8 +59,8 @@ async fn claim(app: &App, caller: &Caller, wanted: Result<Wanted, Problem>) -> R
     responses((status = 200, description = "The hold.", body = Hold<'_>)))]
 pub(crate) async fn read(
     State(app): State<Shared>,
-    OfHold(id): OfHold,
     caller: Caller,
+    Of(id): OfHold,
 ) -> Result<Response, Problem> {
     let view = app.ledger().hold(id).await?;
     let view =
@@ -76,8 +76,7 @@ pub(crate) async fn read(
     responses((status = 200, description = "The hold with its new end.", body = Hold<'_>)))]
 pub(crate) async fn extend(
     State(app): State<Shared>,
-    OfHold(hold): OfHold,
-    FromAnyone(sent): FromAnyone,
+    About(hold, FromAnyone(sent)): About<HoldId, FromAnyone>,
 ) -> Result<Response, Problem> {
     app.sensible(&sent, sent.nothing()).await?;
     let key = sent.idempotency();
@@ -92,8 +91,8 @@ pub(crate) async fn extend(
     responses((status = 204, description = "The units are free.")))]
 pub(crate) async fn release(
     State(app): State<Shared>,
-    OfHold(hold): OfHold,
     caller: Caller,
+    Of(hold): OfHold,
 ) -> Result<Response, Problem> {
     app.submit(Command::ReleaseHold { hold }, caller.actor, None).await
 }

@@ -19,7 +19,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
-use super::{InOffer, tagged};
+use super::{InOffer, Of, tagged};
 use crate::{
     app::{Shared, json},
     problem::{Code, Problem},
@@ -50,7 +50,7 @@ fn plan_of(offer: &Offer) -> Result<&SeatPlan, Problem> {
         (status = 304, description = "It is the layout named in `If-None-Match`.")))]
 pub(crate) async fn layout(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {
@@ -75,7 +75,7 @@ pub(crate) async fn layout(
         (status = 304, description = "Nothing has changed since the version in `If-None-Match`.")))]
 pub(crate) async fn status(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let unknown = || Problem::unknown_offer(id.as_str());
@@ -110,7 +110,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
         body = MapEvent)))]
 pub(crate) async fn stream(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {

@@ -1,9 +1,9 @@
 //! Offers: putting something on sale, changing it, and taking units of it off sale.
 
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::Command;
+use holdfast_domain::{Command, OfferId};
 
-use super::InOffer;
+use super::{About, InOffer, Of};
 use crate::{
     app::{Shared, json},
     body::FromAdmin,
@@ -50,7 +50,7 @@ pub(crate) async fn list(State(app): State<Shared>, uri: Uri) -> Result<Response
 #[utoipa::path(get, path = "/v1/offers/{offer}", tag = "Offers", operation_id = "getOffer",
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
     responses((status = 200, description = "The offer.", body = Offer<'_>)))]
-pub(crate) async fn read(State(app): State<Shared>, InOffer(id): InOffer) -> Result<Response, Problem> {
+pub(crate) async fn read(State(app): State<Shared>, Of(id): InOffer) -> Result<Response, Problem> {
     let view = app.ledger().offer(&id).await?.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
     Ok(json(wire::json(&Offer::of(&view))))
 }
@@ -64,8 +64,7 @@ pub(crate) async fn read(State(app): State<Shared>, InOffer(id): InOffer) -> Res
     responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
 pub(crate) async fn amend(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     let amendment = sent.json::<AmendOffer>()?.amendment()?;
     let key = sent.idempotency();
@@ -81,8 +80,7 @@ pub(crate) async fn amend(
     responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
 pub(crate) async fn block(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     let units = app.sensible(&sent, sent.json::<UnitList>().and_then(UnitList::units)).await?;
     let key = sent.idempotency();
@@ -96,8 +94,7 @@ pub(crate) async fn block(
     responses((status = 200, description = "The offer as it is now.", body = Offer<'_>)))]
 pub(crate) async fn unblock(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     let units = app.sensible(&sent, sent.json::<UnitList>().and_then(UnitList::units)).await?;
     let key = sent.idempotency();

@@ -18,7 +18,7 @@ use holdfast_engine::{
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::InOffer;
+use super::{About, InOffer, Of};
 use crate::{
     app::{App, Shared, json, worded},
     auth::{Caller, queue},
@@ -41,8 +41,7 @@ use crate::{
     responses((status = 200, description = "The room as it is now.", body = Room<'_>)))]
 pub(crate) async fn plan(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     let plan = sent.json::<PlanRoom>()?.plan(app.clock.now())?;
     must_exist(&app, &offer).await?;
@@ -54,6 +53,15 @@ async fn must_exist(app: &App, offer: &OfferId) -> Result<(), Problem> {
     match app.ledger().offer(offer).await? {
         Some(_) => Ok(()),
         None => Err(Problem::unknown_offer(offer.as_str())),
+    }
+}
+
+/// The same where there is nothing that only an offer has, such as a queue: whoever waits in one asks often, and the
+/// ledger is not asked for them.
+async fn must_exist_without<T>(queue: Option<&T>, app: &App, offer: &OfferId) -> Result<(), Problem> {
+    match queue {
+        Some(_) => Ok(()),
+        None => must_exist(app, offer).await,
     }
 }
 
@@ -133,8 +141,7 @@ fn said(app: &App, reply: Reply) -> Result<Said, Problem> {
     responses((status = 200, description = "The room as it is now.", body = Room<'_>)))]
 pub(crate) async fn pause(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     set(&app, &offer, &sent, Mode::Paused).await
 }
@@ -147,8 +154,7 @@ pub(crate) async fn pause(
     responses((status = 200, description = "The room as it is now.", body = Room<'_>)))]
 pub(crate) async fn resume(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     set(&app, &offer, &sent, Mode::Running).await
 }
@@ -161,8 +167,7 @@ pub(crate) async fn resume(
     responses((status = 200, description = "The room as it is now.", body = Room<'_>)))]
 pub(crate) async fn fail_open(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAdmin(sent): FromAdmin,
+    About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
     set(&app, &offer, &sent, Mode::FailOpen).await
 }
@@ -173,11 +178,9 @@ pub(crate) async fn fail_open(
 #[utoipa::path(get, path = "/v1/offers/{offer}/room", tag = "Waiting room", operation_id = "getRoom",
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
     responses((status = 200, description = "The room.", body = Room<'_>)))]
-pub(crate) async fn read(State(app): State<Shared>, InOffer(offer): InOffer) -> Result<Response, Problem> {
+pub(crate) async fn read(State(app): State<Shared>, Of(offer): InOffer) -> Result<Response, Problem> {
     let board = app.rooms.board(&offer).await?;
-    if board.is_none() {
-        must_exist(&app, &offer).await?;
-    }
+    must_exist_without(board.as_ref(), &app, &offer).await?;
     let mut response = shown(&offer, board.as_ref());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=1"));
     Ok(response)
@@ -198,8 +201,7 @@ pub(crate) fn visitor(caller: &Caller) -> Result<&HolderId, Problem> {
         (status = 200, description = "The ticket there was, or no queue to join.", body = Place<'_>)))]
 pub(crate) async fn join(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAnyone(sent): FromAnyone,
+    About(offer, FromAnyone(sent)): About<OfferId, FromAnyone>,
 ) -> Result<Response, Problem> {
     app.sensible(&sent, sent.nothing()).await?;
     let joined = once(&app, &sent, async {
@@ -250,11 +252,12 @@ fn private(mut response: Response) -> Response {
     responses((status = 200, description = "Where the visitor stands.", body = Place<'_>)))]
 pub(crate) async fn me(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
     caller: Caller,
+    Of(offer): InOffer,
 ) -> Result<Response, Problem> {
     let standing = app.rooms.standing(&offer, visitor(&caller)?, caller.tokens()).await;
     let standing = standing.map_err(|denied| Problem::denied(&offer, denied))?;
+    must_exist_without(standing.as_ref(), &app, &offer).await?;
     Ok(private(json(wire::json(&Place::of(&offer, standing.as_ref())))))
 }
 
@@ -267,11 +270,12 @@ pub(crate) async fn me(
         content_type = "text/event-stream", body = Place<'_>)))]
 pub(crate) async fn stream(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
     caller: Caller,
+    Of(offer): InOffer,
 ) -> Result<Response, Problem> {
     let following = app.rooms.follow(&offer, visitor(&caller)?, caller.tokens()).await;
     let following = following.map_err(|denied| Problem::denied(&offer, denied))?;
+    must_exist_without(following.as_ref(), &app, &offer).await?;
     let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| Problem::overloaded())?;
     let listener = Listener {
         offer,
@@ -344,12 +348,12 @@ fn event(place: &Place<'_>) -> Bytes {
     responses((status = 200, description = "The pass: send it with holds.", body = Place<'_>)))]
 pub(crate) async fn pass(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
-    FromAnyone(sent): FromAnyone,
+    About(offer, FromAnyone(sent)): About<OfferId, FromAnyone>,
 ) -> Result<Response, Problem> {
     app.sensible(&sent, sent.nothing()).await?;
     let entered = once(&app, &sent, async {
         let given = enter(&app, &offer, &sent.caller).await?;
+        must_exist_without(given.standing.as_ref(), &app, &offer).await?;
         Ok(Answer { status: 200, body: wire::json(&Place::given(&offer, &given, Token::Pass)) })
     });
     let said = entered.await?;
@@ -373,10 +377,12 @@ pub(crate) async fn enter(app: &App, offer: &OfferId, caller: &Caller) -> Result
     responses((status = 204, description = "The place is another's.")))]
 pub(crate) async fn leave(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
     caller: Caller,
+    Of(offer): InOffer,
 ) -> Result<Response, Problem> {
-    let left = app.rooms.leave(&offer, visitor(&caller)?, caller.tokens()).await;
+    let holder = visitor(&caller)?;
+    must_exist_without(app.rooms.board(&offer).await?.as_ref(), &app, &offer).await?;
+    let left = app.rooms.leave(&offer, holder, caller.tokens()).await;
     left.map_err(|denied| Problem::denied(&offer, denied))?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     forget(&app, &mut response, &offer);

@@ -6,7 +6,11 @@ use holdfast_domain::{BookingState, Command, PaymentState, Refusal};
 use holdfast_engine::ledger::BookingView;
 
 use super::{Form, Posted, Visitor, form, led, lines::LineWords, own_page, qr, words};
-use crate::{app::Shared, problem::Problem, routes::OfBooking};
+use crate::{
+    app::Shared,
+    problem::Problem,
+    routes::{Of, OfBooking},
+};
 
 #[derive(Template)]
 #[template(path = "booking.html")]
@@ -49,7 +53,7 @@ impl Stands {
 /// `GET /bookings/{id}`.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    OfBooking(id): OfBooking,
+    Of(id): OfBooking,
     visitor: Visitor,
     uri: Uri,
 ) -> Result<Response, Problem> {
@@ -104,7 +108,7 @@ const fn payment_words(state: PaymentState) -> &'static str {
 /// `POST /bookings/{id}/cancel`.
 pub(crate) async fn cancel(
     State(app): State<Shared>,
-    OfBooking(booking): OfBooking,
+    Of(booking): OfBooking,
     posted: Posted,
 ) -> Result<Response, Problem> {
     let led = led::submit(&app, &posted, Command::Cancel { booking }).await?;

@@ -17,7 +17,7 @@ use crate::{
     app::{App, Shared},
     payments::{Checkout, Desk},
     problem::Problem,
-    routes::OfHold,
+    routes::{Of, OfHold},
 };
 
 /// How a hold can be paid on its page.
@@ -121,7 +121,7 @@ pub(super) async fn go_on(
 /// `POST /holds/{id}/book`: with `payment_method` where a card is charged.
 pub(crate) async fn book(
     State(app): State<Shared>,
-    OfHold(id): OfHold,
+    Of(id): OfHold,
     posted: Posted,
 ) -> Result<Response, Problem> {
     let view = posted.visitor.own_hold(&app, id).await?;

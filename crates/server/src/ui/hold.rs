@@ -17,7 +17,7 @@ use super::{
 use crate::{
     app::{App, Shared},
     problem::Problem,
-    routes::OfHold,
+    routes::{Of, OfHold},
 };
 
 #[derive(Template)]
@@ -68,7 +68,7 @@ struct PayingPage {
 /// `GET /holds/{id}`.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    OfHold(id): OfHold,
+    Of(id): OfHold,
     visitor: Visitor,
     uri: Uri,
 ) -> Result<Response, Problem> {
@@ -170,7 +170,7 @@ async fn declined(
 /// `POST /holds/{id}/extend`.
 pub(crate) async fn extend(
     State(app): State<Shared>,
-    OfHold(hold): OfHold,
+    Of(hold): OfHold,
     posted: Posted,
 ) -> Result<Response, Problem> {
     let led = led::submit(&app, &posted, Command::ExtendHold { hold }).await?;
@@ -180,7 +180,7 @@ pub(crate) async fn extend(
 /// `POST /holds/{id}/release`.
 pub(crate) async fn release(
     State(app): State<Shared>,
-    OfHold(hold): OfHold,
+    Of(hold): OfHold,
     posted: Posted,
 ) -> Result<Response, Problem> {
     let led = led::submit(&app, &posted, Command::ReleaseHold { hold }).await?;
@@ -190,7 +190,7 @@ pub(crate) async fn release(
 /// `POST /holds/{id}/leave`: the page has gone away, perhaps for good. Sent as it goes, by a script that hears no answer.
 pub(crate) async fn leave(
     State(app): State<Shared>,
-    OfHold(hold): OfHold,
+    Of(hold): OfHold,
     posted: Posted,
 ) -> Result<StatusCode, Problem> {
     let view = posted.visitor.own_hold(&app, hold).await?;
@@ -214,7 +214,7 @@ fn leave_keep_s(app: &App, view: &HoldView) -> Option<u32> {
 /// at first.
 pub(crate) async fn come_back(
     State(app): State<Shared>,
-    OfHold(hold): OfHold,
+    Of(hold): OfHold,
     posted: Posted,
 ) -> Result<StatusCode, Problem> {
     let view = posted.visitor.own_hold(&app, hold).await?;

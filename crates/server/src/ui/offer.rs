@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::{App, Shared},
     problem::Problem,
-    routes::InOffer,
+    routes::{InOffer, Of},
 };
 
 /// What stands above every kind of offer.
@@ -88,7 +88,7 @@ impl Head {
 /// `GET /o/{offer}`.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     visitor: Visitor,
     uri: Uri,
 ) -> Result<Response, Problem> {

@@ -8,14 +8,14 @@ use super::{Form, Posted, led, refused};
 use crate::{
     app::Shared,
     problem::{Code, Problem},
-    routes::InOffer,
+    routes::{InOffer, Of},
     wire::{hold::MAX_LINES, time},
 };
 
 /// `POST /o/{offer}/hold`: `unit` (several, for seats) with `qty`, or `best` with `category`, or `service` and `start`.
 pub(crate) async fn hold(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
+    Of(offer): InOffer,
     posted: Posted,
 ) -> Result<Response, Problem> {
     let asks = asks(&offer, &posted.form)?;

@@ -15,7 +15,7 @@ use crate::{
     app::{App, Shared},
     auth::{Caller, queue::Kept},
     problem::{Code, Problem},
-    routes::{InOffer, room},
+    routes::{InOffer, Of, room},
 };
 
 #[derive(Template)]
@@ -85,8 +85,8 @@ fn wait(from_s: u32, to_s: u32) -> String {
 /// `GET /o/{offer}/queue`. Whoever is called goes in by looking: the page looks for them, so that nobody has to watch it.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
     caller: Caller,
+    Of(id): InOffer,
 ) -> Result<Response, Problem> {
     let view = app.ledger().offer(&id).await?.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
     let board = app.rooms.board(&id).await?;
@@ -169,8 +169,8 @@ async fn enter(app: &App, id: &OfferId, caller: &Caller) -> Result<Response, Pro
 /// `POST /o/{offer}/queue`: joins.
 pub(crate) async fn join(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
     caller: Caller,
+    Of(id): InOffer,
 ) -> Result<Response, Problem> {
     let given = room::ticket(&app, &id, &caller).await?;
     let mut response = led_to(&format!("/o/{id}/queue"));
@@ -182,8 +182,8 @@ pub(crate) async fn join(
 /// `POST /o/{offer}/queue/leave`: gives the place to the next.
 pub(crate) async fn leave(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
     caller: Caller,
+    Of(id): InOffer,
 ) -> Result<Response, Problem> {
     let left = app.rooms.leave(&id, room::visitor(&caller)?, caller.tokens()).await;
     left.map_err(|denied| Problem::denied(&id, denied))?;

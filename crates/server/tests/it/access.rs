@@ -140,3 +140,21 @@ async fn the_journal_says_who() {
     assert!(entry["actor"].as_str().unwrap().starts_with("key:"), "{entry}");
     assert_eq!(entry["hash"].as_str().unwrap().len(), 64);
 }
+
+#[tokio::test]
+async fn whether_a_name_can_be_one_is_told_only_to_those_who_may_ask() {
+    let app = TestApp::with_hall().await;
+    let (browser, seller) = (app.client(), app.seller().await);
+    let units = json!({"units": ["A-1"]});
+    for offer in ["nowhere", "NO%20NAME"] {
+        let block = format!("/v1/offers/{offer}/block");
+        browser.post(&block, units.clone()).await.expect_problem(401, "unauthenticated");
+        seller.post(&block, units.clone()).await.expect_problem(403, "forbidden");
+        app.admin().post(&block, units.clone()).await.expect_problem(404, "unknown_offer");
+    }
+    let wrong = app.client().with("authorization", "Bearer wrong");
+    for path in ["/v1/holds/nonsense", "/v1/bookings/nonsense"] {
+        wrong.get(path).await.expect_problem(401, "unauthenticated");
+        assert_eq!(browser.get(path).await.status, 404);
+    }
+}

@@ -130,3 +130,14 @@ async fn a_malformed_key_is_refused() {
     }
     app.admin().post("/v1/holds", seat("bob", "A-1")).await.expect(201);
 }
+
+#[tokio::test]
+async fn a_used_key_at_an_address_that_names_nothing_is_reused() {
+    let app = TestApp::with_hall().await;
+    let seller = app.seller().await;
+    seller.post_keyed("/v1/holds", "k", seat("alice", "A-1")).await.expect(201);
+    for path in ["/v1/holds/nonsense/extend", "/v1/bookings/nonsense/cancel"] {
+        seller.post_keyed(path, "k", json!({})).await.expect_problem(422, "idempotency_key_reused");
+        assert_eq!(seller.post_keyed(path, "fresh", json!({})).await.status, 404);
+    }
+}

@@ -508,3 +508,37 @@ async fn the_queue_page_works_without_scripts() {
     app.admin().put(ROOM, json!({"method": "passthrough"})).await.expect(200);
     assert_eq!(bob.get("/o/hall/queue").await.expect(303).header("location"), "/o/hall");
 }
+
+#[tokio::test]
+async fn whoever_is_not_let_in_again_has_the_hold_that_is_theirs() {
+    let app = with_room(fifo(1)).await;
+    let alice = app.client();
+    join(&alice).await;
+    turn(&app).await;
+    alice.post(PASS, json!({})).await.expect(200);
+    let hold = alice.hold(lines("A-1")).await;
+    alice.delete(ME).await.expect(204);
+    alice.post("/v1/holds", lines("A-2")).await.expect_problem(429, "queue_required");
+    let again = alice.post("/v1/holds", lines("A-1")).await.expect(200).json();
+    assert_eq!(again["id"], hold);
+    app.client().post("/v1/holds", lines("A-1")).await.expect_problem(429, "queue_required");
+}
+
+#[tokio::test]
+async fn there_is_no_room_before_an_offer_that_does_not_exist() {
+    let app = with_room(fifo(1)).await;
+    let browser = app.client();
+    let room = |part: &str| format!("/v1/offers/nonexistent/room{part}");
+    for path in [room(""), room("/me"), room("/me/stream")] {
+        browser.get(&path).await.expect_problem(404, "unknown_offer");
+    }
+    for path in [room("/pass"), room("/tickets")] {
+        browser.post(&path, json!({})).await.expect_problem(404, "unknown_offer");
+    }
+    browser.delete(&room("/me")).await.expect_problem(404, "unknown_offer");
+    // One without a queue has room for everybody.
+    app.admin().post("/v1/offers", fest()).await.expect(201);
+    browser.get("/v1/offers/fest/room/me").await.expect(200);
+    browser.post("/v1/offers/fest/room/pass", json!({})).await.expect(200);
+    browser.delete("/v1/offers/fest/room/me").await.expect(204);
+}

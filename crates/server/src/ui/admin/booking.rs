@@ -17,7 +17,7 @@ use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
     problem::Problem,
-    routes::OfBooking,
+    routes::{Of, OfBooking},
 };
 
 /// The longest story that is told of one booking.
@@ -121,8 +121,8 @@ impl BookingPage {
 /// `GET /admin/bookings/{id}`.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    OfBooking(id): OfBooking,
     organiser: Organiser,
+    Of(id): OfBooking,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let form = Form::parse(uri.query().unwrap_or_default().as_bytes());
@@ -140,7 +140,7 @@ pub(crate) async fn read(
 /// `POST /admin/bookings/{id}/cancel`.
 pub(crate) async fn cancel(
     State(app): State<Shared>,
-    OfBooking(booking): OfBooking,
+    Of(booking): OfBooking,
     Submitted { organiser, .. }: Submitted,
 ) -> Result<Response, Problem> {
     change(&app, &organiser, booking, Command::Cancel { booking }, "cancelled").await
@@ -149,7 +149,7 @@ pub(crate) async fn cancel(
 /// `POST /admin/bookings/{id}/payment`.
 pub(crate) async fn settle(
     State(app): State<Shared>,
-    OfBooking(booking): OfBooking,
+    Of(booking): OfBooking,
     Submitted { organiser, form, .. }: Submitted,
 ) -> Result<Response, Problem> {
     let (how, done) = match form.one("how") {

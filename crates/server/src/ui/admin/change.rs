@@ -4,7 +4,12 @@ use axum::{extract::State, response::Response};
 use holdfast_domain::{Amendment, Command, InventoryDef, Moment, OfferDef};
 
 use super::{Form, Notice, Submitted, go, is_ours_to_say, offer::OfferPage, refused, submit};
-use crate::{app::Shared, problem::Problem, routes::InOffer, wire::time};
+use crate::{
+    app::Shared,
+    problem::Problem,
+    routes::{InOffer, Of},
+    wire::time,
+};
 
 /// The fields as the form shows them.
 pub(super) struct Settings {
@@ -80,7 +85,7 @@ fn amendment(form: &Form) -> Result<Amendment, Problem> {
 /// `POST /admin/offers/{offer}/change`.
 pub(crate) async fn change(
     State(app): State<Shared>,
-    InOffer(offer): InOffer,
+    Of(offer): InOffer,
     Submitted { organiser, form, .. }: Submitted,
 ) -> Result<Response, Problem> {
     let outcome = match amendment(&form) {

@@ -18,7 +18,7 @@ use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
     problem::Problem,
-    routes::InOffer,
+    routes::{InOffer, Of},
 };
 
 /// A calendar's bookings are added up one by one, no more than this many.
@@ -196,8 +196,8 @@ async fn look(app: &App, id: &OfferId) -> Result<(OfferView, Snapshot), Problem>
 /// `GET /admin/offers/{offer}`.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
     organiser: Organiser,
+    Of(id): InOffer,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
@@ -232,8 +232,8 @@ fn done(query: &Form) -> Option<Notice> {
 /// `GET /admin/offers/{offer}/figures`.
 pub(crate) async fn figures(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
     _organiser: Organiser,
+    Of(id): InOffer,
 ) -> Result<Response, Problem> {
     let (view, snapshot) = look(&app, &id).await?;
     super::super::page(&FiguresPart::of(&app, &view, &snapshot).await?)

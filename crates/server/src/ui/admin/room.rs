@@ -18,7 +18,7 @@ use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
     problem::Problem,
-    routes::InOffer,
+    routes::{InOffer, Of},
     wire::room::PlanRoom,
 };
 
@@ -133,8 +133,8 @@ impl PlanFields {
 /// `GET /admin/offers/{offer}/room`.
 pub(crate) async fn read(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
     _organiser: Organiser,
+    Of(id): InOffer,
 ) -> Result<Response, Problem> {
     let board = app.rooms.board(&id).await?;
     super::super::page(&RoomPart::of(&id, board.as_ref()))
@@ -143,7 +143,7 @@ pub(crate) async fn read(
 /// `POST /admin/offers/{offer}/room`: another plan, or one of the buttons.
 pub(crate) async fn control(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     Submitted { organiser, form, .. }: Submitted,
 ) -> Result<Response, Problem> {
     match change(&app, &id, &form).await {

@@ -16,7 +16,7 @@ use super::{super::words, Form, Notice, Submitted, go, is_ours_to_say, offer::Of
 use crate::{
     app::{App, Shared},
     problem::Problem,
-    routes::InOffer,
+    routes::{InOffer, Of},
     wire::availability::cell,
 };
 
@@ -245,7 +245,7 @@ fn named(offer: &Offer, name: &str) -> Result<Vec<String>, Problem> {
 /// `POST /admin/offers/{offer}/units`.
 pub(crate) async fn pick(
     State(app): State<Shared>,
-    InOffer(id): InOffer,
+    Of(id): InOffer,
     Submitted { organiser, form, .. }: Submitted,
 ) -> Result<Response, Problem> {
     match change(&app, &id, &organiser.actor, &form).await {
