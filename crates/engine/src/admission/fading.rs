@@ -23,6 +23,10 @@ impl<K: Copy + Ord + Hash, T: Copy + Ord, V> Fading<K, T, V> {
         Self { kept: HashMap::new(), by_end: BTreeSet::new(), most }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
     pub(super) fn end_of(&self, key: &K) -> Option<T> {
         self.kept.get(key).map(|(end, _)| *end)
     }
@@ -36,7 +40,7 @@ impl<K: Copy + Ord + Hash, T: Copy + Ord, V> Fading<K, T, V> {
             }
             self.remove(&key);
         }
-        self.kept.len() < self.most
+        self.len() < self.most
     }
 
     /// Remembers it until then, in place of what was known of it.
