@@ -349,16 +349,18 @@ impl State {
         }
     }
 
-    /// Drops at most `limit` ended holds that nobody may ask for any more. Tidying: no answer depends on it.
-    pub fn forget(&mut self, now: Moment, limit: usize) {
-        for _ in 0..limit {
-            match self.ended.front() {
-                Some(&(at, hold)) if now.ms_since(at) >= MEMORY_MS => {
-                    self.ended.pop_front();
-                    self.holds.remove(&hold);
-                }
-                _ => break,
-            }
+    /// Drops at most `limit` ended holds that nobody may ask for any more, and says how many: fewer than that are all
+    /// there were. Tidying: no answer depends on it.
+    pub fn forget(&mut self, now: Moment, limit: usize) -> usize {
+        let mut forgotten = 0;
+        while forgotten < limit
+            && let Some(&(at, hold)) = self.ended.front()
+            && now.ms_since(at) >= MEMORY_MS
+        {
+            self.ended.pop_front();
+            self.holds.remove(&hold);
+            forgotten += 1;
         }
+        forgotten
     }
 }

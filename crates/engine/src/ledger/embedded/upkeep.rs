@@ -46,6 +46,8 @@ pub(super) struct Upkeep {
     /// From when on a slice between two batches is within upkeep's share.
     next_turn: Instant,
     next_cleaning: Instant,
+    /// Whether more holds have had their time than the last slice took.
+    more_to_forget: bool,
     checkpoints: Checkpoints,
     log: Log,
 }
@@ -102,6 +104,7 @@ impl Upkeep {
             log: Log::new(place),
             next_turn: instant_now(),
             next_cleaning: instant_now(),
+            more_to_forget: false,
         }
     }
 
@@ -111,6 +114,7 @@ impl Upkeep {
             (live.tables_lag() > 0, &self.tables),
             (live.answers.unfiled() > 0, &self.answers),
             (self.checkpoints.has_work(), &self.checkpointing),
+            (self.more_to_forget, &self.cleaning),
         ];
         let soon = if idle { Duration::ZERO } else { IDLE_AFTER };
         let left = |until: Instant| until.saturating_duration_since(instant_now());
@@ -210,10 +214,12 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Forgets what nobody may ask for any more. Holds only once the tables show their end: they name its units.
+    /// Forgets what nobody may ask for any more. Holds only once the tables show their end: they name its units; and at
+    /// least as many as the last batch can have ended, so that they do not pile up.
     fn clean(&mut self, live: &mut Live, moment: &Between<'_>) -> Result<(), Setback> {
         let shown = if live.tables_lag() == 0 { moment.now } else { live.tables.shown_at() };
-        live.books.state.forget(moment.now.min(shown), CLEANING_SLICE);
+        let slice = CLEANING_SLICE.max(moment.written as usize);
+        self.more_to_forget = live.books.state.forget(moment.now.min(shown), slice) == slice;
         if instant_now() < self.next_cleaning {
             return Ok(());
         }

@@ -8,8 +8,8 @@ use holdfast_domain::{Actor, Command};
 use super::{Books, answers, batch::Patience, session::Trouble};
 use crate::ledger::{Request, embedded::instant_now};
 
-/// Answers forgotten at once.
-const FORGET_SLICE: i64 = 1_000;
+/// Ended holds or answers forgotten at once: few enough that nobody waits long for the copy.
+const FORGET_SLICE: usize = 1_000;
 const FORGET_EVERY: u32 = 120;
 /// Without a sweep, how often to look for answers to forget.
 const QUIET: Duration = Duration::from_secs(1);
@@ -69,13 +69,42 @@ async fn tidy(books: &Books) -> Result<(), Trouble> {
 }
 
 async fn forget(books: &Books) -> Result<(), Trouble> {
-    let before = {
-        let mut copy = books.writable().await?;
-        let now = copy.about_now(&books.time);
-        copy.state.forget(now, FORGET_SLICE as usize);
-        now.plus_ms(-(books.limits.answers_kept.as_millis() as i64))
-    };
-    let session = books.sessions.ordinary().await?;
-    while answers::forget(&session, before.ms(), FORGET_SLICE).await? == FORGET_SLICE as u64 {}
+    let now = books.loaded().await?.about_now(&books.time);
+    in_slices(|| async move { Ok(books.writable().await?.state.forget(now, FORGET_SLICE)) }).await?;
+    let before = now.plus_ms(-(books.limits.answers_kept.as_millis() as i64)).ms();
+    let session = &books.sessions.ordinary().await?;
+    let some = FORGET_SLICE as i64;
+    in_slices(|| async move { Ok(answers::forget(session, before, some).await? as usize) }).await
+}
+
+/// Forgets slice by slice until one is not full: however much has ended, none of it is left for the next time, or more
+/// would end each time than is forgotten. Between two slices whoever waits for what they lock has it.
+async fn in_slices<F>(mut slice: impl FnMut() -> F) -> Result<(), Trouble>
+where
+    F: Future<Output = Result<usize, Trouble>>,
+{
+    while slice().await? == FORGET_SLICE {}
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whatever_has_ended_is_forgotten_in_slices() {
+        for ended in [0, 1, FORGET_SLICE, 3 * FORGET_SLICE + 500] {
+            let (mut left, mut slices) = (ended, 0);
+            let forgotten = in_slices(|| {
+                let some = left.min(FORGET_SLICE);
+                left -= some;
+                slices += 1;
+                ready(Ok(some))
+            });
+            forgotten.await.unwrap();
+            assert_eq!((left, slices), (0, ended / FORGET_SLICE + 1));
+        }
+    }
 }

@@ -1,11 +1,16 @@
 //! The tidying sweep: bounded, beside the sale, and never needed for an answer.
 
-use holdfast_domain::{Command, Pick};
+use holdfast_domain::{Actor, Command, Pick, State, absorb, decide, hold::MEMORY_MS};
 
-use super::bench::{Bench, confirm, hold_id, offer_id, place, seat, stock};
+use super::bench::{Bench, T0, confirm, hold_id, offer_id, place, seat, stock};
 use crate::ledger::{
     JournalFilter, Ledger, Outcome, PageRequest,
-    embedded::{Limits, Storage},
+    embedded::{
+        Limits, Storage,
+        live::Live,
+        store::Place,
+        upkeep::{Between, Upkeep},
+    },
 };
 
 fn some_stock(qty: u32) -> holdfast_domain::Ask {
@@ -68,4 +73,33 @@ async fn an_idle_ledger_sweeps_by_itself() {
     let kinds: Vec<_> =
         ledger.journal(by_hold, page).await.unwrap().data.into_iter().map(|r| r.kind).collect();
     assert_eq!(kinds, ["hold_placed", "hold_expired"]);
+}
+
+/// So many holds, released as soon as they were placed.
+fn released(state: &mut State, count: u128) {
+    let offered = Command::CreateOffer { offer: stock("drop", 1) };
+    let released = |n| [place(n, "alice", vec![some_stock(1)]), Command::ReleaseHold { hold: hold_id(n) }];
+    for command in [offered].into_iter().chain((1..=count).flat_map(released)) {
+        let decision = decide(state, &command, &Actor::System, T0).unwrap();
+        decision.events.into_iter().for_each(|event| absorb(state, event, T0));
+    }
+}
+
+#[test]
+fn ended_holds_are_forgotten_as_fast_as_they_end() {
+    let (place, _ours) = Place::claim(&Storage::Memory).unwrap();
+    let mut live = Live::load(&place, &Limits::default()).unwrap();
+    released(&mut live.books.state, 2_000);
+    let kept = |live: &Live| live.books.state.parts().holds.len();
+    let mut upkeep = Upkeep::new(Limits::default(), &place, &live);
+    let mut slice = |live: &mut Live, written| {
+        let now = T0.plus_ms(MEMORY_MS);
+        upkeep.slice(live, &Between { written, idle: true, now, busy: &|| false }).unwrap();
+        upkeep.patience(live, true)
+    };
+    slice(&mut live, 1_200);
+    assert_eq!(kept(&live), 800, "as many as a batch may have ended");
+    // With nothing else to do it goes on until none is left, and not once a minute.
+    while slice(&mut live, 0).is_zero() {}
+    assert_eq!(kept(&live), 0);
 }
