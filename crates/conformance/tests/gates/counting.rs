@@ -293,3 +293,22 @@ async fn a_bit_that_is_not_set_passes() {
     }
     assert_eq!(shop.gate_says("bob", seat("A-7")).await, None);
 }
+
+/// A slate is built anew all the time; what it was made of before must not pile up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bits_of_an_old_build_are_dropped() {
+    let (redis, shop) = seats(Strategy::Bitmap).await;
+    shop.held("alice", seat("A-7")).await;
+    for _ in 0..3 {
+        shop.until_refused("bob", seat("A-7")).await;
+        // Takes the slate away, and the name of its build.
+        let offer = OfferId::new("hall").unwrap();
+        shop.submit(Command::Block { offer, units: vec!["A-20".into()] }).await;
+        shop.until_refused("bob", seat("A-7")).await;
+        let offer = OfferId::new("hall").unwrap();
+        shop.submit(Command::Unblock { offer, units: vec!["A-20".into()] }).await;
+    }
+    shop.until_refused("bob", seat("A-7")).await;
+    let strings = redis.ask(&["KEYS", "hf:{hall}:slate:*"]).unwrap();
+    assert_eq!(strings.items().len(), 1, "{strings:?}");
+}

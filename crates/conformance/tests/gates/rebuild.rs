@@ -3,19 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
-use holdfast_domain::{Command, Currency, PayTerms, PaymentOutcome, Reason};
+use holdfast_domain::{Command, Currency, OfferId, PayTerms, PaymentOutcome, Reason};
 use holdfast_engine::{
     clock::Clock as _,
     gate::{
         Verdict,
         redis::{Settings, Strategy},
     },
-    ledger::{Ledger as _, LedgerError, Reply},
+    ledger::{IdempotencyKey, Ledger as _, LedgerError, Reply},
     mint,
 };
 use holdfast_rigs::Redis;
 
-use crate::shop::{SOON, Shop, hall, now, price, seat, settings};
+use crate::shop::{SOON, Shop, by_key, hall, now, price, request, seat, settings};
 
 async fn shop(redis: &Redis) -> Shop {
     let shop = Shop::new(Strategy::Lua, &redis.url(), settings());
@@ -152,12 +152,44 @@ async fn a_release_of_unknown_outcome_keeps_nobody_out() {
     let shop = shop(&redis).await;
     let hold = shop.held("alice", seat("A-1")).await;
     shop.until_refused("bob", seat("A-1")).await;
-    let release = || crate::shop::request(Command::ReleaseHold { hold: hold.hold.id }, None);
+    let release = || request(Command::ReleaseHold { hold: hold.hold.id }, None);
     let Verdict::Pass(pass) = shop.gate.ask(&release()).await else { panic!("a release is never refused") };
     shop.ledger.execute(release()).await.unwrap();
     shop.gate.settle(pass, &Err(LedgerError::OutcomeUnknown("the reply was lost".into()))).await;
     shop.held("bob", seat("A-1")).await;
     shop.until_refused("carol", seat("A-1")).await;
+}
+
+/// The node that committed it died before it could tell Redis. Whoever asked it asks another, and that one knows only
+/// that it was done before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_nobody_reported_is_reported_with_its_retry() {
+    let redis = Redis::start().unwrap();
+    // Nothing is built anew meanwhile.
+    let lasting = Settings { renew_every: 100 * SOON, ..settings() };
+    let node = Shop::new(Strategy::Lua, &redis.url(), lasting.clone());
+    node.sell(hall()).await;
+    let other = another_node(&node, &redis, lasting);
+    let released = node.held("alice", seat("A-1")).await.hold.id;
+    let sold = node.held("alice", seat("A-2")).await;
+    let cancelled = node.book(&sold).await;
+    let offer = OfferId::new("hall").unwrap();
+    node.submit(Command::Block { offer: offer.clone(), units: vec!["A-3".into()] }).await;
+    let ends = [
+        ("A-1", Command::ReleaseHold { hold: released }),
+        ("A-2", Command::Cancel { booking: cancelled }),
+        ("A-3", Command::Unblock { offer, units: vec!["A-3".into()] }),
+    ];
+    for (unit, command) in ends {
+        other.until_refused("bob", seat(unit)).await;
+        let key = IdempotencyKey { scope: "s".into(), key: unit.into(), fingerprint: [7; 32] };
+        node.ledger.execute(request(command.clone(), Some(key.clone()))).await.unwrap();
+        assert!(other.gate_says("bob", seat(unit)).await.is_some(), "nobody has told Redis of {unit}");
+        let again = other.pipeline.submit(command, by_key(), Some(key)).await;
+        assert!(matches!(again, Ok(Reply::Replayed(_))), "{again:?}");
+        assert_eq!(other.gate_says("bob", seat(unit)).await, None, "{unit} is free");
+        other.held("bob", seat(unit)).await;
+    }
 }
 
 /// Built while a hold is being paid, the slate has it for as long as it is pinned; once the payment has failed, it ends
@@ -189,6 +221,25 @@ async fn a_failed_payment_keeps_nobody_out_for_longer() {
     assert!(shop.gate_says("bob", seat("A-2")).await.is_some(), "it is booked");
 }
 
+/// How old the slate is that a node finds, it cannot know. It asks with its first use, and no slate becomes older than
+/// it may by nodes that leave it to each other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_finds_an_old_slate_renews_it_at_once() {
+    let redis = Redis::start().unwrap();
+    let first = shop(&redis).await;
+    let hold = first.held("alice", seat("A-1")).await.hold.id;
+    first.until_refused("bob", seat("A-1")).await;
+    // Behind everybody's back, and longer ago than a slate may be old.
+    first.ledger.execute(request(Command::ReleaseHold { hold }, None)).await.unwrap();
+    redis.ask(&["HSET", "hf:{hall}:slate", "built", "1"]).unwrap();
+    let other = another_node(&first, &redis, Settings { renew_every: 100 * SOON, ..settings() });
+    let began = now();
+    while !matches!(other.hold("bob", seat("A-1")).await, Reply::Done(_)) {
+        assert!(began.elapsed() < SOON, "refused for as long as a slate may be old");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 /// Whatever put a wrong claim on the slate, it does not last: a check finds it, or the next renewal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_claim_does_not_last() {
@@ -205,7 +256,7 @@ async fn a_wrong_claim_does_not_last() {
         }
         // Behind the gate's back.
         let release = Command::ReleaseHold { hold: hold.hold.id };
-        shop.ledger.execute(crate::shop::request(release, None)).await.unwrap();
+        shop.ledger.execute(request(release, None)).await.unwrap();
         let began = now();
         while !matches!(shop.hold("bob", seat("A-1")).await, Reply::Done(_)) {
             assert!(began.elapsed() < 2 * SOON, "refused for good");

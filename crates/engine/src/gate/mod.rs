@@ -85,7 +85,7 @@ enum Note {
     /// Under locks.
     Locked(redis::Locked),
     /// It may end what the gate refuses others for.
-    MayEnd,
+    MayEnd(redis::Ending),
 }
 
 impl Pass {

@@ -435,7 +435,7 @@ pub const SPECS: &[Spec] = &[
         GATE,
         "gate_renew_every",
         "DURATION",
-        "60s",
+        "20s",
         "How often what Redis knows is read anew from the books",
     ),
     setting(GATE, "gate_slate_kept", "DURATION", "1d", "How long Redis keeps what nobody asks for"),

@@ -21,7 +21,7 @@ use std::{
 use async_trait::async_trait;
 use futures::future::join_all;
 use holdfast_domain::{
-    Booking, BookingState, Command, Hold, HoldId, HoldState, Kind, Line, OfferId, Refusal,
+    Booking, BookingId, BookingState, Command, Hold, HoldId, HoldState, Kind, Line, OfferId, Refusal,
 };
 use metrics::Counter;
 use parking_lot::Mutex;
@@ -82,6 +82,14 @@ pub(crate) struct Passing {
     offers: Vec<OfferId>,
     /// It would have been refused, and is asked to see whether that was right.
     doubted: bool,
+}
+
+/// What a request may end or change, so that a slate would go on refusing what is free.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    Hold(HoldId),
+    Booking(BookingId),
+    Offer(OfferId),
 }
 
 enum Judged {
@@ -242,8 +250,11 @@ impl Counting {
 
     /// What has become of a hold, by the books: it may have ended, be somebody's for another while, or be booked.
     async fn report_as_it_is(&self, hold: HoldId) {
-        let Ok(Some(HoldView { hold, .. })) = self.ledger.hold(hold).await else {
-            return self.must_arrive(None);
+        let hold = match self.ledger.hold(hold).await {
+            Ok(Some(HoldView { hold, .. })) => hold,
+            // It ended so long ago that no slate is as old.
+            Ok(None) => return,
+            Err(_) => return self.must_arrive(None),
         };
         let facts = match hold.state {
             HoldState::Active => held(&hold, Fact::Shortened),
@@ -251,6 +262,31 @@ impl Counting {
             HoldState::Paying { .. } | HoldState::Booked { .. } => Vec::new(),
         };
         join_all(facts.into_iter().map(|fact| self.report(fact))).await;
+    }
+
+    /// The same for a booking.
+    async fn report_booking_as_it_is(&self, booking: BookingId) {
+        let booking = match self.ledger.booking(booking).await {
+            Ok(Some(BookingView { booking, .. })) => booking,
+            Ok(None) => return,
+            Err(_) => return self.must_arrive(None),
+        };
+        let facts = match booking.state {
+            BookingState::Cancelled { .. } => ended(&booking.lines, booking.hold),
+            BookingState::Confirmed => booked(&booking),
+            BookingState::Failed { .. } => return self.report_as_it_is(booking.hold).await,
+            BookingState::Pending => Vec::new(),
+        };
+        join_all(facts.into_iter().map(|fact| self.report(fact))).await;
+    }
+
+    /// It was done before, perhaps on a node that died before it could say so: nobody else will.
+    async fn report_again(&self, ending: Ending) {
+        match ending {
+            Ending::Hold(hold) => self.report_as_it_is(hold).await,
+            Ending::Booking(booking) => self.report_booking_as_it_is(booking).await,
+            Ending::Offer(offer) => self.report(Fact::Changed(&offer)).await,
+        }
     }
 
     fn must_arrive(&self, reported: Option<()>) {
@@ -289,11 +325,7 @@ impl Counting {
 impl Gate for Counting {
     async fn ask(&self, request: &Request) -> Verdict {
         if !matches!(request.command, Command::PlaceHold { .. }) {
-            return Verdict::Pass(if may_end(&request.command) {
-                Pass(Note::MayEnd)
-            } else {
-                Pass::freely()
-            });
+            return Verdict::Pass(Pass(may_end(&request.command).map_or(Note::Nothing, Note::MayEnd)));
         }
         let Some(wish) = self.wishes.read(request).await else {
             return passed("unjudged", Pass::freely());
@@ -333,9 +365,13 @@ impl Gate for Counting {
                 self.was_right(&passing, said);
                 self.unnote(&passing, said).await;
             }
-            // It may have been committed, and nobody here will hear of it.
-            Note::MayEnd if matches!(said, Err(LedgerError::OutcomeUnknown(_))) => self.must_arrive(None),
-            _ => {}
+            Note::MayEnd(ending) => match said {
+                // It may have been committed, and nobody here will hear of it.
+                Err(LedgerError::OutcomeUnknown(_)) => self.must_arrive(None),
+                Ok(Reply::Replayed(_)) => self.report_again(ending).await,
+                _ => {}
+            },
+            Note::Nothing | Note::Locked(_) => {}
         }
     }
 
@@ -423,18 +459,17 @@ fn unpinned(said: &Result<Reply, LedgerError>) -> Option<HoldId> {
     }
 }
 
-/// Whether the command may make room that a slate would go on refusing, if nobody told it.
-const fn may_end(command: &Command) -> bool {
+/// Where the command may make room that a slate would go on refusing, if nobody told it.
+fn may_end(command: &Command) -> Option<Ending> {
     match command {
-        Command::AmendOffer { .. }
-        | Command::Block { .. }
-        | Command::Unblock { .. }
-        | Command::ReleaseHold { .. }
-        | Command::LeaveHold { .. }
-        | Command::Cancel { .. }
-        | Command::SettlePayment { .. }
-        | Command::NoteRefund { .. }
-        | Command::ResolvePayment { .. } => true,
+        Command::AmendOffer { offer, .. } | Command::Block { offer, .. } | Command::Unblock { offer, .. } => {
+            Some(Ending::Offer(offer.clone()))
+        }
+        Command::ReleaseHold { hold } | Command::LeaveHold { hold, .. } => Some(Ending::Hold(*hold)),
+        Command::Cancel { booking }
+        | Command::SettlePayment { booking, .. }
+        | Command::NoteRefund { booking, .. }
+        | Command::ResolvePayment { booking, .. } => Some(Ending::Booking(*booking)),
         Command::CreateOffer { .. }
         | Command::PlaceHold { .. }
         | Command::RecallHold { .. }
@@ -444,7 +479,7 @@ const fn may_end(command: &Command) -> bool {
         | Command::BeginPayment { .. }
         | Command::NoteIntent { .. }
         | Command::DeferPayment { .. }
-        | Command::Tidy { .. } => false,
+        | Command::Tidy { .. } => None,
     }
 }
 

@@ -34,7 +34,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use ::redis::{Cmd, FromRedisValue, ScriptInvocation};
 use address::Address;
 use counting::Counting;
-pub(crate) use counting::Passing;
+pub(crate) use counting::{Ending, Passing};
 use layered::Layered;
 use lock::Lock;
 pub(crate) use lock::Locked;

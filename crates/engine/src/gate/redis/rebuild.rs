@@ -46,6 +46,16 @@ pub(super) enum Why {
     Old,
 }
 
+/// What came of a rebuild.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Built {
+    /// The slate is whole, and new.
+    Whole,
+    /// Somebody else has seen to what was wanted, not long ago.
+    ByAnother,
+    Not,
+}
+
 /// How it stands with one offer on this node.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
@@ -110,13 +120,15 @@ impl Rebuilds {
         }
         let (this, offer) = (Arc::clone(self), offer.clone());
         tokio::spawn(async move {
-            let whole = matches!(this.build(&offer, why).await, Ok(true));
+            let built = this.build(&offer, why).await.unwrap_or(Built::Not);
             let now = Instant::now();
-            let pause = if whole { Duration::ZERO } else { RETRY };
-            let renew_at = now + this.settings.renew_every;
+            let pause = if built == Built::Not { RETRY } else { Duration::ZERO };
+            // Another's is up to half as old as a slate may become.
+            let renew_every = this.settings.renew_every;
+            let renew_at = now + if built == Built::ByAnother { renew_every / 2 } else { renew_every };
             this.turn(&offer, |turn| {
                 // What is not there at all is wanted again by whoever asks next.
-                let behind = turn.behind || (!whole && why != Why::Unready);
+                let behind = turn.behind || (built == Built::Not && why != Why::Unready);
                 *turn = Turn { building: false, behind, not_before: now + pause, renew_at };
             });
         });
@@ -128,12 +140,12 @@ impl Rebuilds {
             turns.retain(|_, turn| turn.building);
         }
         let now = Instant::now();
-        let renew_at = now + self.settings.renew_every;
+        // How old a slate is that this node has not used yet, nobody here knows: Redis is asked with the first use.
         change(turns.entry(offer.clone()).or_insert(Turn {
             building: false,
             behind: false,
             not_before: now,
-            renew_at,
+            renew_at: now,
         }))
     }
 
@@ -147,9 +159,8 @@ impl Rebuilds {
         }
     }
 
-    /// True when nothing more is to be done: it is whole now, or somebody else has seen to what was wanted.
-    async fn build(&self, offer: &OfferId, why: Why) -> Result<bool, Aside> {
-        let Ok(_one_of_few) = self.at_once.acquire().await else { return Ok(false) };
+    async fn build(&self, offer: &OfferId, why: Why) -> Result<Built, Aside> {
+        let Ok(_one_of_few) = self.at_once.acquire().await else { return Ok(Built::Not) };
         let began = Instant::now();
         let name = format!("{:032x}", mint::random_bits());
         // The mark is read before the books: what is built is at least as new as it says.
@@ -158,7 +169,7 @@ impl Rebuilds {
         let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
         let begun = slate.begin(build, self.settings.rebuild_lease, self.youngest(why)).await;
         if begun == Ok(false) {
-            return Ok(matches!(why, Why::Doubted | Why::Old));
+            return Ok(if matches!(why, Why::Doubted | Why::Old) { Built::ByAnother } else { Built::Not });
         }
         let built = match begun {
             Ok(_) => self.fill(slate, build).await,
@@ -171,7 +182,7 @@ impl Rebuilds {
         let outcome = if whole { "whole" } else { "overtaken" };
         metrics::counter!("holdfast_gate_rebuilds_total", "outcome" => outcome).increment(1);
         metrics::histogram!("holdfast_gate_rebuild_seconds").record(began.elapsed().as_secs_f64());
-        Ok(whole)
+        Ok(if whole { Built::Whole } else { Built::Not })
     }
 
     async fn fill(&self, slate: Slate<'_>, build: Build<'_>) -> Result<bool, Aside> {

@@ -86,7 +86,7 @@ impl Default for Settings {
             clock_slack: Duration::from_millis(100),
             rebuild_lease: Duration::from_secs(10),
             rebuilds_at_once: 2,
-            renew_every: Duration::from_secs(60),
+            renew_every: Duration::from_secs(20),
             slate_kept: Duration::from_secs(24 * 3600),
             check_one_in: 256,
             check_gap: Duration::from_millis(20),

@@ -9,6 +9,7 @@ local about = redis.call('HMGET', slate, 'mark', 'built')
 if about[1] == ARGV[4] and now - tonumber(about[2] or 0) < tonumber(ARGV[5]) then return 0 end
 if not redis.call('SET', KEYS[5], ARGV[2], 'NX', 'PX', ARGV[3]) then return 0 end
 redis.call('DEL', slate, due, passing)
+if with_bits then drop_bits() end
 redis.call('HSET', slate, 'build', ARGV[2])
 redis.call('PEXPIRE', slate, LIVE_MS)
 return 1

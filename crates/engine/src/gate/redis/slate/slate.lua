@@ -14,14 +14,17 @@
 --   2 due      zset  hold -> when its claim ends, by the ledger's clock
 --   3 gone     zset  hold -> when its end may be forgotten, by Redis's clock
 --   4 passing  zset  hold -> when its pass is given up, by Redis's clock
+-- and, where bits are kept, beside them
+--     bits     set   the strings of bits that there are
 -- ARGV[1] is 1 where a bit is kept for every claimed unit (the `bitmap` gate).
 
 local slate, due, gone, passing = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local with_bits = ARGV[1] == '1'
 
--- Bits lie in strings of 32768 units. They belong to one build of the slate: the next one begins with new strings, and
--- the old expire, as does a slate that nobody finishes.
+-- Bits lie in strings of 32768 units. They belong to one build of the slate: the next one begins with new strings and
+-- drops the old. What nobody comes back to expires, as does a slate that nobody finishes.
 local BLOCK, LIVE_MS = 32768, 86400000
+local bits = string.gsub(slate, 'slate$', 'bits')
 
 local function redis_now()
   local now = redis.call('TIME')
@@ -44,7 +47,13 @@ local function write_bit(unit)
   local taken = redis.call('HMGET', slate, 'h:' .. unit, 'k:' .. unit, 'b:' .. unit)
   local key, offset = bits_of(unit, build)
   redis.call('SETBIT', key, offset, (taken[1] or taken[2] or taken[3]) and 1 or 0)
-  redis.call('PEXPIRE', key, LIVE_MS)
+  redis.call('SADD', bits, key)
+  for _, kept in ipairs({ key, bits }) do redis.call('PEXPIRE', kept, LIVE_MS) end
+end
+
+local function drop_bits()
+  for _, key in ipairs(redis.call('SMEMBERS', bits)) do redis.call('UNLINK', key) end
+  redis.call('UNLINK', bits)
 end
 
 -- How units stand, where this script has looked: many who ask together want the same one.
