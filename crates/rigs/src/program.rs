@@ -13,6 +13,8 @@ pub enum Program {
     Initdb,
     Postgres,
     Psql,
+    PgDump,
+    PgRestore,
     Pgbench,
     RedisServer,
     PgBouncer,
@@ -64,6 +66,8 @@ impl Program {
             Self::Initdb => "initdb",
             Self::Postgres => "postgres",
             Self::Psql => "psql",
+            Self::PgDump => "pg_dump",
+            Self::PgRestore => "pg_restore",
             Self::Pgbench => "pgbench",
             Self::RedisServer => "redis-server",
             Self::PgBouncer => "pgbouncer",
@@ -73,7 +77,7 @@ impl Program {
     fn package(self) -> &'static str {
         match self {
             Self::Initdb | Self::Postgres => "postgresql",
-            Self::Psql => "postgresql-client",
+            Self::Psql | Self::PgDump | Self::PgRestore => "postgresql-client",
             Self::Pgbench => "postgresql-contrib",
             Self::RedisServer => "redis-server",
             Self::PgBouncer => "pgbouncer",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdfast_engine::ledger::postgres::{
     Connecting,
-    inspect::{self, Seen, Unreached},
+    inspect::{self, LongTransaction, Seen, Unreached, Whose},
 };
 
 use super::{Finding, clocks, manual_payments};
@@ -62,7 +62,7 @@ fn judge(seen: &Seen, ours: usize) -> Vec<Finding> {
     findings.extend([
         clocks("clocks", seen.clock_ahead_ms, "PostgreSQL's clock", harm),
         schema(seen),
-        long_transactions(seen),
+        long_transactions(&seen.long_transactions),
     ]);
     findings.extend(seen.manual_payments.map(manual_payments));
     findings
@@ -169,18 +169,23 @@ fn schema(seen: &Seen) -> Finding {
     }
 }
 
-fn long_transactions(seen: &Seen) -> Finding {
+fn long_transactions(open: &[LongTransaction]) -> Finding {
     const CHECK: &str = "long transactions";
-    let Some(oldest) = seen.long_transactions.first() else { return Finding::well(CHECK, "none") };
-    let program = if oldest.program.is_empty() { "unnamed" } else { &oldest.program };
-    let many = seen.long_transactions.len();
+    let Some(oldest) = open.first() else { return Finding::well(CHECK, "none") };
+    let (whose, end) = match &oldest.whose {
+        Whose::Process { pid, program } => {
+            let program = if program.is_empty() { "unnamed" } else { program };
+            (format!("process {pid} ({program})"), format!("SELECT pg_terminate_backend({pid})"))
+        }
+        Whose::Prepared { name, database } => (
+            format!("prepared transaction {name} in the database {database}"),
+            format!("ROLLBACK PREPARED '{}', in that database", name.replace('\'', "''")),
+        ),
+    };
     Finding::doubtful(
         CHECK,
-        format!("{many}, the oldest for {} s: process {} ({program})", oldest.age_s, oldest.pid),
-        format!(
-            "end what should not be there (SELECT pg_terminate_backend({})): meanwhile nothing can be tidied away",
-            oldest.pid
-        ),
+        format!("{}, the oldest for {} s: {whose}", open.len(), oldest.age_s),
+        format!("end what should not be there ({end}): meanwhile nothing can be tidied away"),
     )
 }
 
@@ -196,5 +201,14 @@ mod tests {
         assert_eq!(synchronous_commit("remote_apply").health, Health::Well);
         assert_eq!(isolation("serializable").health, Health::Doubtful);
         assert_eq!(commit(2 * SLOW_COMMIT).health, Health::Doubtful);
+    }
+
+    #[test]
+    fn a_prepared_transaction_that_nobody_ends_is_named() {
+        let whose = Whose::Prepared { name: "it's".into(), database: "shop".into() };
+        let found = long_transactions(&[LongTransaction { whose, age_s: 7200 }]);
+        assert_eq!(found.health, Health::Doubtful);
+        assert_eq!(found.found, "1, the oldest for 7200 s: prepared transaction it's in the database shop");
+        assert!(found.advice.contains("ROLLBACK PREPARED 'it''s', in that database"), "{}", found.advice);
     }
 }

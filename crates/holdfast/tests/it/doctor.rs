@@ -1,3 +1,9 @@
+use std::time::Duration;
+
+use holdfast_engine::ledger::postgres::{
+    Connecting,
+    inspect::{Whose, transactions},
+};
 use holdfast_rigs::{Postgres, Redis};
 use serde_json::Value;
 
@@ -71,6 +77,20 @@ fn settings_that_lose_sales_are_ill_and_said_how_to_change() {
     ] {
         assert_eq!(finding(&report, check).0, health, "{check}: {report:#}");
     }
+}
+
+/// It belongs to nobody who could be asked to end it, and holds back what may be tidied away like any that is open.
+#[test]
+fn a_prepared_transaction_is_seen() {
+    let postgres = Postgres::options().setting("max_prepared_transactions", "2").start().unwrap();
+    postgres.ask("postgres", "BEGIN; CREATE TABLE left_open (); PREPARE TRANSACTION 'left'").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let open = |age| runtime.block_on(transactions(&Connecting::to(postgres.url()), age)).unwrap();
+    let left = Whose::Prepared { name: "left".into(), database: "postgres".into() };
+    assert!(open(Duration::ZERO).iter().any(|open| open.whose == left));
+    assert!(open(Duration::from_secs(3600)).is_empty(), "not for an hour yet");
+    postgres.ask("postgres", "ROLLBACK PREPARED 'left'").unwrap();
+    assert!(open(Duration::ZERO).iter().all(|open| open.whose != left));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::{
     io::{BufRead, BufReader},
-    process::{ChildStderr, Stdio},
+    process::{ChildStderr, Command, Stdio},
 };
 
-use holdfast_rigs::Postgres;
+use holdfast_rigs::{Postgres, Program};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -30,6 +30,37 @@ fn what_was_sold_is_there_after_a_restart() {
     // Beside the running node.
     let clean = run(&["verify", "--ledger", &ledger, "--json"]).expect(0).json();
     assert_eq!((clean["ok"].as_bool(), clean["entries"].as_u64()), (Some(true), Some(3)), "{clean}");
+}
+
+/// The backup that the documentation tells of, word for word.
+#[test]
+fn a_dump_has_the_books_and_what_is_restored_verifies() {
+    const DUMP: &str = "pg_dump --format=custom --file=holdfast.dump postgres://…/holdfast";
+    const RESTORE: &str =
+        "pg_restore --exit-on-error --no-owner --dbname=postgres://…/restored holdfast.dump";
+    let documented = include_str!("../../../../docs/operations.md");
+    let (from, to, folder) = (database("dumped"), database("restored"), crate::support::folder());
+    let follow = |program: Program, line: &str| {
+        assert!(documented.contains(line), "{line}");
+        let line = line.replace("postgres://…/holdfast", &from).replace("postgres://…/restored", &to);
+        let mut command = Command::new(program.find().unwrap());
+        let done = command.args(line.split(' ').skip(1)).current_dir(folder.path()).output().unwrap();
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    let server = Server::on_ledger(&from).with_hall();
+    let held = server.hold("alice", "A-1").json();
+    let body = json!({"hold": held["id"], "payment": {"provider": "none"}});
+    assert_eq!(server.post("/v1/bookings", &[("idempotency-key", "once")], &body).status, 201);
+    follow(Program::PgDump, DUMP);
+    follow(Program::PgRestore, RESTORE);
+
+    let clean = run(&["verify", "--ledger", &to, "--json"]).expect(0).json();
+    assert_eq!((clean["ok"].as_bool(), clean["entries"].as_u64()), (Some(true), Some(3)), "{clean}");
+    let migrated = run(&["migrate", "--ledger", &to]).expect(0).out;
+    assert!(migrated.contains("up to date"), "{migrated}");
+    let restored = Server::on_ledger(&to);
+    assert_eq!(restored.hold("bob", "A-1").json()["conflicts"][0]["state"], "booked");
+    assert_eq!(restored.hold("bob", "A-2").status, 201);
 }
 
 #[test]

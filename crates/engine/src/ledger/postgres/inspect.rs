@@ -74,12 +74,25 @@ pub struct Seen {
     pub manual_payments: Option<i64>,
 }
 
-/// Somebody who began long ago and has not ended: what it may still see cannot be tidied away.
-#[derive(Debug, Clone)]
+/// Something that began long ago and has not ended: what it may still see cannot be tidied away.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongTransaction {
-    pub pid: i32,
-    pub program: String,
+    pub whose: Whose,
     pub age_s: i64,
+}
+
+/// Whose a transaction is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    Process {
+        pid: i32,
+        program: String,
+    },
+    /// Nobody's any more: it was prepared to commit in two steps, and outlives its connection and a restart.
+    Prepared {
+        name: String,
+        database: String,
+    },
 }
 
 const SETUP: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4,
@@ -89,14 +102,17 @@ const SETUP: &str = "SELECT current_setting('server_version'), current_setting('
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')";
 const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
 const SCHEMA: &str = "SELECT max(version)::int8 FROM holdfast_migrations";
-const LONG: &str = "SELECT pid, coalesce(application_name, ''),
-    extract(epoch FROM clock_timestamp() - xact_start)::int8 FROM pg_stat_activity
-    WHERE xact_start < clock_timestamp() - interval '1 minute' AND pid <> pg_backend_pid()
-    ORDER BY xact_start LIMIT 10";
+const LONG: &str = "SELECT pid, name, database, extract(epoch FROM clock_timestamp() - began)::int8 FROM (
+        SELECT pid, coalesce(application_name, '') AS name, NULL AS database, xact_start AS began
+        FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+        UNION ALL SELECT NULL, gid, database::text, prepared FROM pg_prepared_xacts) AS open
+    WHERE began < clock_timestamp() - make_interval(secs => $1) ORDER BY began LIMIT 10";
 const MANUAL: &str = "SELECT count(*) FROM holdfast.payments WHERE state = 'manual'";
 /// Goes through the log and to the disk like any commit, and changes nothing.
 const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'holdfast', 'doctor')";
 
+/// From this age on a transaction is a long one.
+const LONG_AGE: Duration = Duration::from_secs(60);
 const MEASUREMENTS: usize = 9;
 
 /// Looks at everything that decides whether it can keep the books.
@@ -128,9 +144,19 @@ async fn look_with(client: &Client) -> Result<Seen, tokio_postgres::Error> {
         clock_ahead_ms,
         schema: schema_version(client).await?,
         newest_schema: schema::newest(),
-        long_transactions: client.query(LONG, &[]).await?.iter().map(long).collect(),
+        long_transactions: open_for(client, LONG_AGE).await?,
         manual_payments: or_no_table(client.query_one(MANUAL, &[]).await)?,
     })
+}
+
+/// What has been under way for as long as `age`, prepared transactions included; the oldest first.
+pub async fn transactions(connecting: &Connecting, age: Duration) -> Result<Vec<LongTransaction>, Unreached> {
+    let client = connect(connecting).await?;
+    within(connecting.statement_timeout, open_for(&client, age)).await
+}
+
+async fn open_for(client: &Client, age: Duration) -> Result<Vec<LongTransaction>, tokio_postgres::Error> {
+    Ok(client.query(LONG, &[&age.as_secs_f64()]).await?.iter().map(long).collect())
 }
 
 async fn schema_version(client: &Client) -> Result<Option<i64>, tokio_postgres::Error> {
@@ -147,7 +173,12 @@ fn or_no_table(asked: Result<Row, tokio_postgres::Error>) -> Result<Option<i64>,
 }
 
 fn long(row: &Row) -> LongTransaction {
-    LongTransaction { pid: row.get(0), program: row.get(1), age_s: row.get(2) }
+    let name = row.get(1);
+    let whose = match row.get(0) {
+        Some(pid) => Whose::Process { pid, program: name },
+        None => Whose::Prepared { name, database: row.get(2) },
+    };
+    LongTransaction { whose, age_s: row.get(3) }
 }
 
 /// How long this takes, as a rule.
