@@ -4,19 +4,19 @@
 //! those come back; visits take a minute or two, as buying does; some do not say goodbye. Every guest asks whichever node
 //! it is sent to. One node is replaced in the middle, then all of them start again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
-use holdfast_domain::{HolderId, Moment, OfferId};
+use holdfast_domain::{Amendment, Command, HolderId, Moment, OfferId};
 use holdfast_engine::{
-    admission::waiting_room::{Denied, Method, Plan, Rooms, Settings, TicketState},
+    admission::waiting_room::{Denied, Method, Mode, Plan, Rooms, Settings, TicketState},
     clock::{Clock, ManualClock},
     ledger::postgres::PostgresLedger,
     strategy::Claiming,
 };
 
 use super::{
-    goods::{fest, sell},
+    goods::{ask, confirm, fest, held, place, sell, ticket},
     house::{House, nodes, settings},
 };
 use crate::size::setting;
@@ -351,4 +351,129 @@ async fn a_session_has_one_ticket_at_three_nodes() {
     let mine = given[0].token.as_deref().expect("a token");
     let before = sale.rooms[2].standing(&fest, &session, [mine]).await.expect("its own").expect("a queue");
     assert_eq!(before.state, TicketState::Ended, "never two that are good");
+}
+
+/// The room's row as it lies there, who locked it last included, and when anybody told who waits.
+const UNTOUCHED: &str = "SELECT concat_ws(' ', ctid, xmin, xmax, changed_at,
+    (SELECT max(seen_at) FROM holdfast.room_fronts)) FROM holdfast.rooms";
+/// How often the nodes have asked which rooms have changed.
+const LOOKED: &str = "SELECT coalesce(sum(seq_scan), 0) FROM pg_stat_user_tables WHERE relname = 'rooms'";
+
+/// Waits until the nodes have looked around many times.
+async fn for_a_while(house: &House) {
+    let looked = || house.one("rooms", LOOKED).parse::<u64>().expect("a number");
+    let before = looked();
+    while looked() < before + 30 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A room where nobody is costs its nodes no lock and no write; and wakes for whoever comes, at whichever node.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_room_where_nobody_is_rests() {
+    let house = House::quick();
+    let ledgers = nodes(settings(&house.emptied("rooms"), Claiming::Batched), NODES).await;
+    sell(&*ledgers[0], fest(1, 600)).await;
+    let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
+    let quick = Settings { turn_every: Duration::from_millis(20), ..Settings::default() };
+    let mut rooms = Vec::new();
+    for node in &ledgers {
+        let opened = Rooms::open(node.clone(), node.clone(), clock.clone(), [4; 32], quick.clone());
+        rooms.push(opened.await.expect("the rooms open"));
+    }
+    let opens_at_ms = Some(clock.now().plus_ms(10_000).ms());
+    let plan = Plan {
+        method: Method::Lottery,
+        max_active: 1,
+        admit_per_minute: None,
+        session_s: SESSION_S,
+        opens_at_ms,
+        message: None,
+    };
+    rooms[0].plan(&offer(), plan).await.expect("a room");
+    let board = async |node: usize| loop {
+        if let Some(board) = rooms[node].board(&offer()).await.expect("a look") {
+            break board;
+        }
+        tokio::task::yield_now().await;
+    };
+    for node in 0..NODES {
+        board(node).await;
+    }
+    for_a_while(&house).await;
+    let before = house.one("rooms", UNTOUCHED);
+    for_a_while(&house).await;
+    assert_eq!(house.one("rooms", UNTOUCHED), before, "nobody was there");
+
+    // The lots are drawn when it is time, and what one node does the others see.
+    clock.advance_ms(10_000);
+    for node in 0..NODES {
+        while board(node).await.lottery.expect("a lottery").drawn.is_none() {
+            tokio::task::yield_now().await;
+        }
+    }
+    rooms[0].set_mode(&offer(), Mode::Paused).await.expect("a change");
+    while board(2).await.mode != Mode::Paused {
+        tokio::task::yield_now().await;
+    }
+    rooms[2].set_mode(&offer(), Mode::Running).await.expect("a change");
+    for_a_while(&house).await;
+    let before = house.one("rooms", UNTOUCHED);
+    for_a_while(&house).await;
+    assert_eq!(house.one("rooms", UNTOUCHED), before, "and nobody was there again");
+
+    // Whoever comes is let in, by the node that they ask. Once they have gone the others are told so, once.
+    clock.advance_ms(10_000);
+    let guest = HolderId::new("session_late").expect("a holder");
+    let token = rooms[1].join(&offer(), &guest, []).await.expect("a ticket").token.expect("a queue");
+    let standing = async || {
+        let standing = rooms[1].standing(&offer(), &guest, [token.as_str()]).await;
+        standing.expect("its own ticket").expect("there is a queue").state
+    };
+    while standing().await != TicketState::Ready {
+        tokio::task::yield_now().await;
+    }
+    rooms[1].enter(&offer(), &guest, [token.as_str()]).await.expect("its turn");
+    for_a_while(&house).await;
+    let before = house.one("rooms", UNTOUCHED);
+    let told = "SELECT count(*) FROM holdfast.room_fronts WHERE places <> '\\xffffffff'";
+    assert_eq!(house.one("rooms", told), "0", "nobody waits any more");
+
+    // What is left to sell is known without a write.
+    let last = ask(&*ledgers[0], place("alice", vec![ticket()])).await.expect("an answer");
+    ask(&*ledgers[0], confirm(held(&last).expect("the last one"))).await.expect("an answer");
+    for node in 0..NODES {
+        while board(node).await.sellable != Some(0) {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(house.one("rooms", UNTOUCHED), before, "though somebody is inside");
+}
+
+/// When the sale has been over for a day, nobody needs to know whose ticket was which.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tickets_of_a_sale_that_is_over_are_forgotten() {
+    let house = House::quick();
+    let ledgers = nodes(settings(&house.emptied("rooms"), Claiming::Batched), 1).await;
+    sell(&*ledgers[0], fest(10, 600)).await;
+    let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
+    let rooms = rooms_on(&ledgers[0], &clock, 10).await;
+    let plan = Plan {
+        method: Method::Fifo,
+        max_active: 1,
+        admit_per_minute: None,
+        session_s: SESSION_S,
+        opens_at_ms: None,
+        message: None,
+    };
+    rooms.plan(&offer(), plan).await.expect("a room");
+    rooms.join(&offer(), &HolderId::new("session_1").expect("a holder"), []).await.expect("a ticket");
+    let tickets = || house.one("rooms", "SELECT count(*) FROM holdfast.room_tickets");
+    assert_eq!(tickets(), "1");
+    let closed = Amendment { closes_at: Some(Some(clock.now().plus_ms(1_000))), ..Amendment::default() };
+    sell(&*ledgers[0], Command::AmendOffer { offer: offer(), amendment: closed }).await;
+    clock.advance_ms(24 * 3600 * 1000 + 2_000);
+    while tickets() != "0" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

@@ -1,14 +1,23 @@
 //! The desk of one room at one node: gathers what visitors want and does all of it in one change of the room, as a ledger
 //! gathers commands into one commit. While one change is under way the next ones gather, so a rush of any size is
 //! answered at the pace of the store.
+//!
+//! ```text
+//!            somebody wants something, or is there; it is time to draw
+//! resting ◄───────────────────────────────────────────────────────────► serving: a change every turn
+//!    │ nobody is there, and the others have been told so
+//!    └─ another node has changed the room: it is read, and nobody is kept from it
+//! ```
+//! Of a room that rests nothing is taken and nothing written, however many of them there are: what ends by itself (a call,
+//! a visit, the wait for the opening) ends by the clock, whoever looks.
 
 use std::{sync::Arc, time::Duration};
 
 use holdfast_domain::{Inventory, Moment, OfferId};
 use parking_lot::Mutex;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
-    time::{MissedTickBehavior, interval},
+    sync::{Notify, mpsc, oneshot, watch},
+    time::{Instant, MissedTickBehavior, interval},
 };
 
 use super::{
@@ -16,14 +25,23 @@ use super::{
     presence::{self, Presence},
     room::{Entry, Mode, Place, Plan, Room},
     rooms::Shared,
-    store::Front,
+    store::{Edition, Found, Front},
     tickets::{Bearer, Tickets},
     token::Ticket,
 };
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, OfferView};
 
 /// Wishes that one change takes along.
 const MAX_BATCH: usize = 1024;
+/// What the others heard so lately need not be told again. They believe it for some seconds.
+const JUST_TOLD: Duration = Duration::from_millis(500);
+/// While a room rests, every so many turns somebody looks what is left to sell: only whoever looks at the board wants to
+/// know. Every turn while somebody follows.
+const LEISURE: u32 = 5;
+/// And every so many, whether the sale is over.
+const RETIREMENT: u32 = 3_600;
+/// From the close of an offer until nobody can want a ticket for it, unless it was a mistake.
+const OVER_MS: i64 = 24 * 3600 * 1000;
 
 /// What somebody wants of the room.
 #[derive(Debug, Clone)]
@@ -87,6 +105,12 @@ pub(super) struct Desk {
     inbox: mpsc::Sender<Letter>,
     pub copy: watch::Sender<Option<Arc<Copy>>>,
     pub presence: Mutex<Presence>,
+    /// Which writing of the room the copy is of.
+    edition: Mutex<Option<Edition>>,
+    /// Who waits here, as the others were last told, and when.
+    told: Mutex<Option<(Vec<Place>, Instant)>>,
+    /// There is another edition than the one that is known here.
+    stirred: Notify,
 }
 
 impl Desk {
@@ -94,8 +118,23 @@ impl Desk {
     pub(super) fn open(offer: OfferId, shared: &Shared) -> (Arc<Self>, Inbox) {
         let (inbox, letters) = mpsc::channel(shared.settings.queue);
         let presence = Mutex::new(Presence::new(shared.settings.presences));
-        let desk = Self { offer, inbox, copy: watch::Sender::new(None), presence };
+        let desk = Self {
+            offer,
+            inbox,
+            copy: watch::Sender::new(None),
+            presence,
+            edition: Mutex::default(),
+            told: Mutex::default(),
+            stirred: Notify::new(),
+        };
         (Arc::new(desk), Inbox(letters))
+    }
+
+    /// This is the writing of the room that there is.
+    pub(super) fn hear_of(&self, edition: Edition) {
+        if *self.edition.lock() != Some(edition) {
+            self.stirred.notify_one();
+        }
     }
 
     pub(super) async fn ask(&self, wish: Wish) -> Result<Told, LedgerError> {
@@ -118,8 +157,9 @@ impl Desk {
         let before = self.copy.borrow().clone();
         let most = shared.settings.front;
         let places = self.front(before.as_deref(), most, now);
-        let front = Front { node: &shared.node, places: &places, complete: places.len() < most };
-        let sellable = self.sellable(shared, before.as_deref()).await;
+        let is_news = self.is_news(&places);
+        let front = Front { node: &shared.node, places: &places, complete: places.len() < most, is_news };
+        let sellable = sellable(&shared.ledger.offer(&self.offer).await, before.as_deref());
         let bearers: Vec<Bearer> = letters.iter().filter_map(|letter| letter.wish.bearer()).collect();
         let mut order = before.map(|copy| (copy.room.run, Arc::clone(&copy.order)));
         let mut told = Vec::with_capacity(letters.len());
@@ -137,8 +177,11 @@ impl Desk {
             })
             .await;
         match changed {
-            Ok(room) => {
-                self.publish(room, order, now);
+            Ok(found) => {
+                if is_news && found.is_some() {
+                    *self.told.lock() = Some((places, Instant::now()));
+                }
+                self.publish(found, order, now);
                 letters.into_iter().zip(told).for_each(|(letter, told)| drop(letter.reply.send(Ok(told))));
             }
             Err(fault) => {
@@ -157,20 +200,69 @@ impl Desk {
         self.presence.lock().front(most, now, waits)
     }
 
-    /// What is free or may yet come free. A calendar is not counted: it has no end.
-    async fn sellable(&self, shared: &Shared, copy: Option<&Copy>) -> Option<u64> {
-        match shared.ledger.offer(&self.offer).await {
-            Ok(Some(view)) if !matches!(view.offer.inventory(), Inventory::Slots(_)) => {
-                Some(view.counts.available + view.counts.held)
+    /// Whether the others are to be told who waits here. That nobody does they need to hear once.
+    fn is_news(&self, places: &[Place]) -> bool {
+        self.told
+            .lock()
+            .as_ref()
+            .is_none_or(|(told, at)| told != places || (!places.is_empty() && at.elapsed() >= JUST_TOLD))
+    }
+
+    /// Whether the room is to take its turn though nobody asks: somebody is there, the others believe so, or it is time to
+    /// draw.
+    fn has_work(&self, now: Moment) -> bool {
+        let Some(copy) = self.copy.borrow().clone() else { return true };
+        let counts_here = || self.told.lock().as_ref().is_some_and(|(told, _)| !told.is_empty());
+        copy.room.is_to_be_drawn(now) || self.presence.lock().has_anybody(now) || counts_here()
+    }
+
+    /// Reads what another node did to the room.
+    async fn look(&self, shared: &Shared) {
+        let mut found = match shared.store.look(&self.offer).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return,
+            Err(fault) => {
+                return tracing::debug!(offer = %self.offer, %fault, "cannot look at the waiting room");
             }
-            Ok(_) => None,
-            // As it was: the ledger that cannot be read sells nothing either.
-            Err(_) => copy.and_then(|copy| copy.room.sellable),
+        };
+        let before = self.copy.borrow().clone();
+        let view = shared.ledger.offer(&self.offer).await;
+        found.room.sellable = sellable(&view, before.as_deref());
+        let order = before.map(|copy| (copy.room.run, Arc::clone(&copy.order)));
+        self.publish(Some(found), order, shared.clock.now());
+    }
+
+    /// Another turn in which nobody wants anything: the copy is kept true, from memory.
+    async fn rest(&self, shared: &Shared, rested: u32) {
+        let followed = self.copy.receiver_count() > 0;
+        let Some(copy) = self.copy.borrow().clone() else { return };
+        if !followed && !rested.is_multiple_of(LEISURE) {
+            return;
+        }
+        let (now, view) = (shared.clock.now(), shared.ledger.offer(&self.offer).await);
+        let sellable = sellable(&view, Some(&copy));
+        if sellable == copy.room.sellable {
+            self.measure(&copy.room, now);
+            // What those who follow are told depends on the time as well.
+            self.copy.send_modify(|_| {});
+        } else {
+            let (room, order) = (Room { sellable, ..copy.room.clone() }, Arc::clone(&copy.order));
+            self.measure(&room, now);
+            self.copy.send_replace(Some(Arc::new(Copy { room, order })));
+        }
+        let closed_at = view.ok().flatten().and_then(|view| view.offer.def().closes_at);
+        let is_over = closed_at.is_some_and(|closed_at| now.ms_since(closed_at) >= OVER_MS);
+        if is_over
+            && rested.is_multiple_of(RETIREMENT)
+            && let Err(fault) = shared.store.retire(&self.offer).await
+        {
+            tracing::debug!(offer = %self.offer, %fault, "old tickets are forgotten another time");
         }
     }
 
-    fn publish(&self, room: Option<Room>, known: Option<(u32, Arc<Order>)>, now: Moment) {
-        let Some(room) = room else { return };
+    fn publish(&self, found: Option<Found>, known: Option<(u32, Arc<Order>)>, now: Moment) {
+        let Some(Found { room, edition }) = found else { return };
+        *self.edition.lock() = Some(edition);
         let same = |(run, order): &(u32, Arc<Order>)| *run == room.run && order.is_of(&room);
         let order = known.filter(same).map_or_else(|| Arc::new(Order::of(&room)), |(_, order)| order);
         match self.copy.borrow().as_deref() {
@@ -199,6 +291,18 @@ impl Desk {
         set("holdfast_room_called", (room.active() - room.inside(now)) as f64);
         set("holdfast_room_present", self.presence.lock().len() as f64);
         set("holdfast_room_drain_per_minute", room.drain_per_minute());
+    }
+}
+
+/// What is free or may yet come free. A calendar is not counted: it has no end.
+fn sellable(view: &Result<Option<OfferView>, LedgerError>, copy: Option<&Copy>) -> Option<u64> {
+    match view {
+        Ok(Some(view)) if !matches!(view.offer.inventory(), Inventory::Slots(_)) => {
+            Some(view.counts.available + view.counts.held)
+        }
+        Ok(_) => None,
+        // As it was: the ledger that cannot be read sells nothing either.
+        Err(_) => copy.and_then(|copy| copy.room.sellable),
     }
 }
 
@@ -286,12 +390,26 @@ pub(super) struct Inbox(mpsc::Receiver<Letter>);
 pub(super) async fn work(desk: Arc<Desk>, mut inbox: Inbox, shared: Arc<Shared>) {
     let mut tick = interval(shared.settings.turn_every.max(Duration::from_millis(10)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut rested = 0;
     loop {
         let mut letters = Vec::new();
+        let has_work = || desk.has_work(shared.clock.now());
         tokio::select! {
             received = inbox.0.recv_many(&mut letters, MAX_BATCH) => if received == 0 { return },
-            _ = tick.tick() => {}
+            () = desk.stirred.notified() => {
+                // Whoever takes turns sees the room anyway.
+                if !has_work() {
+                    desk.look(&shared).await;
+                }
+                continue;
+            }
+            _ = tick.tick() => if !has_work() {
+                desk.rest(&shared, rested).await;
+                rested = rested.wrapping_add(1);
+                continue;
+            },
         }
+        rested = 0;
         desk.serve(&shared, letters).await;
     }
 }

@@ -66,6 +66,15 @@ impl Presence {
         self.seen.is_empty()
     }
 
+    /// Whether anybody is there. Where nobody is, those who were are forgotten.
+    pub fn has_anybody(&mut self, now: Moment) -> bool {
+        let anybody = self.seen.values().any(|until| now < *until);
+        if !anybody {
+            self.seen.clear();
+        }
+        anybody
+    }
+
     /// The first `most` of those who are there and wait.
     pub fn front(&mut self, most: usize, now: Moment, waits: impl Fn(Place) -> bool) -> Vec<Place> {
         let mut front = Vec::new();

@@ -269,6 +269,12 @@ impl Room {
         called
     }
 
+    /// Whether the lots are to be drawn, be anybody there or not.
+    pub fn is_to_be_drawn(&self, now: Moment) -> bool {
+        let undrawn = self.lottery.as_ref().is_some_and(|lottery| lottery.drawn.is_none());
+        undrawn && self.state(now) == RoomState::Open
+    }
+
     /// With the opening, or the first turn after it: who is in the draw is settled.
     fn draw(&mut self, now: Moment) {
         let issued = self.issued;

@@ -155,10 +155,10 @@ impl Rooms {
         Ok(rooms)
     }
 
-    /// Finds the rooms that another node has opened.
+    /// Finds the rooms that another node has opened, and what other nodes did to those that are known.
     async fn look_around(&self) -> Result<(), LedgerError> {
-        for offer in self.shared.store.offers().await? {
-            self.desk_for(&offer);
+        for (offer, edition) in self.shared.store.editions().await? {
+            self.desk_for(&offer).hear_of(edition);
         }
         Ok(())
     }

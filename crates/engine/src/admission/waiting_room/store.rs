@@ -24,6 +24,16 @@ use crate::ledger::LedgerError;
 /// as none of them can be missing. May be called again when another was first.
 pub type Work<'a> = &'a mut (dyn FnMut(&mut Option<Room>, &mut Tickets, &[Place]) + Send);
 
+/// Which writing of a room it is: another one after every change that was kept.
+pub type Edition = i64;
+
+/// A room as it is kept.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub room: Room,
+    pub edition: Edition,
+}
+
 /// Those who wait at this node, the first of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Front<'a> {
@@ -31,6 +41,8 @@ pub struct Front<'a> {
     pub places: &'a [Place],
     /// Whether that is all of them.
     pub complete: bool,
+    /// Whether the others are to be told: they have not heard just this a moment ago.
+    pub is_news: bool,
 }
 
 impl Front<'_> {
@@ -42,8 +54,11 @@ impl Front<'_> {
 
 #[async_trait]
 pub trait RoomStore: Send + Sync + std::fmt::Debug {
-    /// Every offer that has a room.
-    async fn offers(&self) -> Result<Vec<OfferId>, LedgerError>;
+    /// Every offer that has a room, and which writing of it there is now: one question, however many rooms there are.
+    async fn editions(&self) -> Result<Vec<(OfferId, Edition)>, LedgerError>;
+
+    /// The room as it is. In nobody's way.
+    async fn look(&self, offer: &OfferId) -> Result<Option<Found>, LedgerError>;
 
     /// Lets `work` change the offer's room and the tickets of these, and returns the room as it is then.
     async fn change(
@@ -52,7 +67,10 @@ pub trait RoomStore: Send + Sync + std::fmt::Debug {
         front: Front<'_>,
         bearers: &[Bearer],
         work: Work<'_>,
-    ) -> Result<Option<Room>, LedgerError>;
+    ) -> Result<Option<Found>, LedgerError>;
+
+    /// Forgets whose ticket is which, when there is nothing to queue for any more. A token is still what it was.
+    async fn retire(&self, offer: &OfferId) -> Result<(), LedgerError>;
 }
 
 const FILE: &str = "rooms.db";
@@ -69,11 +87,12 @@ const FIND: &str = "SELECT run, number FROM tickets WHERE offer = ?1 AND bearer 
 const GIVE: &str = "INSERT INTO tickets VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (offer, bearer) DO UPDATE SET run = ?3, number = ?4";
 const VOID: &str = "DELETE FROM tickets WHERE offer = ?1 AND run < ?2";
+const RETIRE: &str = "DELETE FROM tickets WHERE offer = ?1";
 
 /// Rooms of one process, in a file beside its books or in memory.
 #[derive(Debug)]
 pub struct FileStore {
-    rooms: tokio::sync::Mutex<HashMap<OfferId, Room>>,
+    rooms: tokio::sync::Mutex<HashMap<OfferId, Found>>,
     connection: Arc<Mutex<Connection>>,
 }
 
@@ -112,7 +131,7 @@ impl FileStore {
                 let kept = Kept { doc: row.get(1)?, visits: row.get(2)?, used: row.get(3)? };
                 let offer = OfferId::new(&row.get::<_, String>(0)?).ok();
                 match offer.clone().zip(Room::unfold(&kept)) {
-                    Some((offer, room)) => drop(rooms.insert(offer, room)),
+                    Some((offer, room)) => drop(rooms.insert(offer, Found { room, edition: 1 })),
                     None => tracing::error!(?offer, "a waiting room cannot be read and is left out"),
                 }
             }
@@ -180,8 +199,13 @@ impl FileStore {
 
 #[async_trait]
 impl RoomStore for FileStore {
-    async fn offers(&self) -> Result<Vec<OfferId>, LedgerError> {
-        Ok(self.rooms.lock().await.keys().cloned().collect())
+    async fn editions(&self) -> Result<Vec<(OfferId, Edition)>, LedgerError> {
+        let rooms = self.rooms.lock().await;
+        Ok(rooms.iter().map(|(offer, found)| (offer.clone(), found.edition)).collect())
+    }
+
+    async fn look(&self, offer: &OfferId) -> Result<Option<Found>, LedgerError> {
+        Ok(self.rooms.lock().await.get(offer).cloned())
     }
 
     async fn change(
@@ -190,17 +214,27 @@ impl RoomStore for FileStore {
         front: Front<'_>,
         bearers: &[Bearer],
         work: Work<'_>,
-    ) -> Result<Option<Room>, LedgerError> {
+    ) -> Result<Option<Found>, LedgerError> {
         let mut rooms = self.rooms.lock().await;
         let mut tickets = self.tickets(offer, bearers).await?;
-        let before = rooms.get(offer);
-        let mut room = before.cloned();
+        let before = rooms.get(offer).cloned();
+        let edition = before.as_ref().map_or(0, |before| before.edition);
+        let before = before.map(|before| before.room);
+        let mut room = before.clone();
         work(&mut room, &mut tickets, front.places);
-        if let (true, Some(room)) = (room.as_ref() != before, &room) {
-            let is_new_run = before.is_some_and(|before| before.run != room.run);
-            self.save(offer, room, &tickets, is_new_run).await?;
-            rooms.insert(offer.clone(), room.clone());
+        let Some(room) = room else { return Ok(None) };
+        if before.as_ref() == Some(&room) {
+            return Ok(Some(Found { room, edition }));
         }
-        Ok(room)
+        let is_new_run = before.is_some_and(|before| before.run != room.run);
+        self.save(offer, &room, &tickets, is_new_run).await?;
+        let found = Found { room, edition: edition + 1 };
+        rooms.insert(offer.clone(), found.clone());
+        Ok(Some(found))
+    }
+
+    async fn retire(&self, offer: &OfferId) -> Result<(), LedgerError> {
+        let name = offer.to_string();
+        self.with_file(move |connection| connection.execute(RETIRE, (name,)).map(drop)).await
     }
 }

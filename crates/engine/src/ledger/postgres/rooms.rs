@@ -1,8 +1,9 @@
-//! Waiting rooms that all nodes share: one row a room, changed by one node at a time.
+//! Waiting rooms that all nodes share: one row a room, changed by one node at a time. When it was last changed tells one
+//! writing of it from another, so that a room that rests is not read again and again.
 
 use async_trait::async_trait;
 use holdfast_domain::OfferId;
-use tokio_postgres::types::Type;
+use tokio_postgres::{Row, types::Type};
 
 use super::{
     PostgresLedger,
@@ -11,26 +12,35 @@ use super::{
 use crate::{
     admission::waiting_room::{
         Kept, Place, Room, Ticket,
-        store::{Front, RoomStore, Work},
+        store::{Edition, Found, Front, RoomStore, Work},
         tickets::{Bearer, Tickets},
     },
     ledger::LedgerError,
 };
 
-const OFFERS: Sql = Sql { text: "SELECT offer_id FROM holdfast.rooms", types: &[] };
+const EDITIONS: Sql = Sql {
+    text: "SELECT offer_id, (extract(epoch FROM changed_at) * 1000000)::int8 FROM holdfast.rooms",
+    types: &[],
+};
+const LOOK: Sql = Sql {
+    text: "SELECT doc, visits, used, (extract(epoch FROM changed_at) * 1000000)::int8
+           FROM holdfast.rooms WHERE offer_id = $1",
+    types: &[Type::TEXT],
+};
 /// Locking rule: the room's row, first of all and until the commit; everything else of the room is touched only under it.
 const TAKE: Sql = Sql {
-    text: "SELECT doc, visits, used FROM holdfast.rooms WHERE offer_id = $1 FOR UPDATE",
+    text: "SELECT doc, visits, used, (extract(epoch FROM changed_at) * 1000000)::int8
+           FROM holdfast.rooms WHERE offer_id = $1 FOR UPDATE",
     types: &[Type::TEXT],
 };
 const MAKE: Sql = Sql {
     text: "INSERT INTO holdfast.rooms (offer_id, doc, visits, used) VALUES ($1, $2, $3, $4)
-           ON CONFLICT (offer_id) DO NOTHING",
+           ON CONFLICT (offer_id) DO NOTHING RETURNING (extract(epoch FROM changed_at) * 1000000)::int8",
     types: &[Type::TEXT, Type::TEXT, Type::BYTEA, Type::BYTEA],
 };
 const PUT: Sql = Sql {
     text: "UPDATE holdfast.rooms SET doc = $2, visits = $3, used = $4, changed_at = clock_timestamp()
-           WHERE offer_id = $1",
+           WHERE offer_id = $1 RETURNING (extract(epoch FROM changed_at) * 1000000)::int8",
     types: &[Type::TEXT, Type::TEXT, Type::BYTEA, Type::BYTEA],
 };
 const TELL: Sql = Sql {
@@ -64,14 +74,33 @@ const VOID: Sql = Sql {
     types: &[Type::TEXT, Type::INT8],
 };
 
+const RETIRE: Sql = Sql {
+    text: "DELETE FROM holdfast.room_tickets WHERE ctid = ANY(ARRAY(
+               SELECT ctid FROM holdfast.room_tickets WHERE offer_id = $1 LIMIT $2))",
+    types: &[Type::TEXT, Type::INT8],
+};
+/// Tickets forgotten at once.
+const RETIRE_SLICE: i64 = 10_000;
+
 /// How often a change is tried that lost a race.
 const ATTEMPTS: usize = 4;
 
 #[async_trait]
 impl RoomStore for PostgresLedger {
-    async fn offers(&self) -> Result<Vec<OfferId>, LedgerError> {
-        let rows = self.books.sessions.ordinary().await?.rows(&OFFERS, &[]).await?;
-        Ok(rows.iter().filter_map(|row| OfferId::new(row.get(0)).ok()).collect())
+    async fn editions(&self) -> Result<Vec<(OfferId, Edition)>, LedgerError> {
+        let rows = self.books.sessions.ordinary().await?.rows(&EDITIONS, &[]).await?;
+        Ok(rows.iter().filter_map(|row| Some((OfferId::new(row.get(0)).ok()?, row.get(1)))).collect())
+    }
+
+    async fn look(&self, offer: &OfferId) -> Result<Option<Found>, LedgerError> {
+        let rows = self.books.sessions.ordinary().await?.rows(&LOOK, &[&offer.as_str()]).await?;
+        Ok(rows.first().map(|row| found(offer, row)).transpose()?.map(|(_, found)| found))
+    }
+
+    async fn retire(&self, offer: &OfferId) -> Result<(), LedgerError> {
+        let session = self.books.sessions.ordinary().await?;
+        while session.change(&RETIRE, &[&offer.as_str(), &RETIRE_SLICE]).await? == RETIRE_SLICE as u64 {}
+        Ok(())
     }
 
     async fn change(
@@ -80,16 +109,16 @@ impl RoomStore for PostgresLedger {
         front: Front<'_>,
         bearers: &[Bearer],
         work: Work<'_>,
-    ) -> Result<Option<Room>, LedgerError> {
+    ) -> Result<Option<Found>, LedgerError> {
         let mut attempt = 1;
         loop {
             let mut session = self.books.sessions.ordinary().await?;
             session.begin().await?;
             match change(&session, offer, front, bearers, work).await {
-                Ok(room) => {
+                Ok(found) => {
                     session.send_commit().await?;
                     session.ended();
-                    return Ok(room);
+                    return Ok(found);
                 }
                 Err(Trouble::Lost(_)) if attempt < ATTEMPTS => attempt += 1,
                 Err(trouble) => return Err(trouble.into()),
@@ -104,11 +133,10 @@ async fn change(
     front: Front<'_>,
     bearers: &[Bearer],
     work: Work<'_>,
-) -> Result<Option<Room>, Trouble> {
+) -> Result<Option<Found>, Trouble> {
     let taken = session.rows(&TAKE, &[&offer.as_str()]).await?;
-    let before = taken.first().map(|row| Kept { doc: row.get(0), visits: row.get(1), used: row.get(2) });
-    let unreadable = || Trouble::Down(format!("the waiting room of {offer} cannot be read").into());
-    let mut room = before.as_ref().map(|kept| Room::unfold(kept).ok_or_else(unreadable)).transpose()?;
+    let (before, room) = taken.first().map(|row| found(offer, row)).transpose()?.unzip();
+    let (mut room, mut edition) = room.map(|Found { room, edition }| (room, edition)).unzip();
     let present = match before {
         Some(_) => fronts(session, offer, front).await?,
         None => front.places.to_vec(),
@@ -119,9 +147,9 @@ async fn change(
     let after = room.as_ref().map(Room::keep);
     if let Some(Kept { doc, visits, used }) = after.as_ref().filter(|_| after != before) {
         let sql = if before.is_some() { &PUT } else { &MAKE };
-        if session.change(sql, &[&offer.as_str(), doc, visits, used]).await? == 0 {
-            return Err(Trouble::lost("another node has made the room"));
-        }
+        let written = session.rows(sql, &[&offer.as_str(), doc, visits, used]).await?;
+        let lost = || Trouble::lost("another node has made the room");
+        edition = Some(written.first().ok_or_else(lost)?.get(0));
     }
     give(session, offer, &tickets).await?;
     if let (Some(before), Some(room)) = (run_before, &room)
@@ -129,7 +157,15 @@ async fn change(
     {
         session.change(&VOID, &[&offer.as_str(), &i64::from(room.run)]).await?;
     }
-    Ok(room)
+    Ok(room.zip(edition).map(|(room, edition)| Found { room, edition }))
+}
+
+/// A row of a room, as it lies there and as it is read.
+fn found(offer: &OfferId, row: &Row) -> Result<(Kept, Found), Trouble> {
+    let kept = Kept { doc: row.get(0), visits: row.get(1), used: row.get(2) };
+    let unreadable = || Trouble::Down(format!("the waiting room of {offer} cannot be read").into());
+    let room = Room::unfold(&kept).ok_or_else(unreadable)?;
+    Ok((kept, Found { room, edition: row.get(3) }))
 }
 
 async fn find(session: &Session, offer: &OfferId, bearers: &[Bearer]) -> Result<Tickets, Trouble> {
@@ -166,9 +202,11 @@ async fn fronts(session: &Session, offer: &OfferId, front: Front<'_>) -> Result<
     let offer = offer.as_str();
     let end = front.complete.then_some(Place::MAX);
     let own: Vec<u8> = front.places.iter().copied().chain(end).flat_map(Place::to_be_bytes).collect();
-    session.change(&TELL, &[&offer, &front.node, &own]).await?;
+    if front.is_news {
+        session.change(&TELL, &[&offer, &front.node, &own]).await?;
+    }
     let others = session.rows(&HEAR, &[&offer, &front.node]).await?;
-    if others.is_empty() {
+    if front.is_news && others.is_empty() {
         session.change(&FORGET, &[&offer]).await?;
     }
     let (mut present, mut horizon) = (front.places.to_vec(), front.horizon());
