@@ -1,34 +1,121 @@
 //! Lists, a page at a time: the bookings and the journal.
+//!
+//! However long the books are, a page costs little: every statement here reads on in one index from where it is told to,
+//! and stops after so many rows. What no index tells is sifted from those, and a page for which that went on too long
+//! comes back short, with a `next` to go on from.
+//!
+//! The planner knows nothing of a statement's arguments. Where it might take one index for another, the order asked for
+//! is one that only the right index has, such as `(offer_id, seq) > (…) ORDER BY offer_id, seq`.
 
-use holdfast_domain::{BookingId, Invalid, Moment, PaymentState, State};
+use futures::future::try_join;
+use holdfast_domain::{Booking, BookingId, HoldId, Invalid, Moment, OfferId, PaymentState, State};
 use tokio_postgres::{Row, types::Type};
 
 use super::{
     Books, rows,
-    session::{Session, Sql, Trouble},
+    session::{Args, Session, Sql, Trouble},
 };
 use crate::ledger::{
-    BookingFilter, JournalFilter, JournalRecord, Page, PageRequest,
+    BookingFilter, BookingView, JournalFilter, JournalRecord, Page, PageRequest,
     about::about,
     codec::{self, Interner},
+    views::booking_view,
 };
 
+/// Rows read at once where most of them may not be meant …
+const MANY: usize = 2_000;
+/// … where PostgreSQL sifts them by itself …
+const VERY_MANY: usize = 20_000;
+/// … and how often one page reads on.
+const LOOKS: usize = 10;
+
+const FROM: &[Type] = &[Type::INT8, Type::INT8];
+const FROM_OF: &[Type] = &[Type::INT8, Type::INT8, Type::TEXT];
+
 const BOOKINGS: Sql = Sql {
-    text: "SELECT id, place FROM holdfast.bookings
-           WHERE place > $1 AND ($2::text IS NULL OR offers @> ARRAY[$2]) AND ($3::text IS NULL OR holder = $3)
-             AND ($5::text IS NULL OR (offer_id, id) IN (SELECT offer_id, booking_id FROM holdfast.payments
-                                                          WHERE state = $5))
-             AND ($6::text IS NULL OR (offer_id, id) IN (SELECT offer_id, booking_id FROM holdfast.payments
-                                                          WHERE intent = $6))
-           ORDER BY place LIMIT $4",
-    types: &[Type::INT8, Type::TEXT, Type::TEXT, Type::INT8, Type::TEXT, Type::TEXT],
+    text: "SELECT id, place, true FROM holdfast.bookings WHERE place > $1 ORDER BY place LIMIT $2",
+    types: FROM,
 };
-const JOURNAL: Sql = Sql {
-    text: "SELECT seq, holdfast.ms(at), actor, kind, hold_id, booking_id, entry, hash FROM holdfast.journal
-           WHERE seq > $1 AND ($2::text IS NULL OR offers @> ARRAY[$2]) AND ($3::text IS NULL OR hold_id = $3)
-             AND ($4::text IS NULL OR booking_id = $4)
-           ORDER BY seq LIMIT $5",
-    types: &[Type::INT8, Type::TEXT, Type::TEXT, Type::TEXT, Type::INT8],
+/// The rows behind those of the offer are not meant, and say so.
+const BOOKINGS_BY_OFFER: Sql = Sql {
+    text: "SELECT id, place, offer_id = $3 FROM holdfast.bookings
+           WHERE (offer_id, place) > ($3, $1) ORDER BY offer_id, place LIMIT $2",
+    types: FROM_OF,
+};
+/// Filed under their first offer, they may have lines in others.
+const BOOKINGS_OF_SEVERAL: Sql = Sql {
+    text: "SELECT id, place, true FROM holdfast.bookings
+           WHERE cardinality(offers) > 1 AND place > $1 ORDER BY place LIMIT $2",
+    types: FROM,
+};
+const BOOKINGS_BY_HOLDER: Sql = Sql {
+    text: "SELECT id, place, holder = $3 FROM holdfast.bookings
+           WHERE (holder, place) > ($3, $1) ORDER BY holder, place LIMIT $2",
+    types: FROM_OF,
+};
+/// Reads all payments in that state: few, for they do not stay there. Those that succeeded do, and no index has them.
+const BOOKINGS_BY_PAYMENT: Sql = Sql {
+    text: "SELECT b.id, b.place, true FROM holdfast.payments p
+           CROSS JOIN LATERAL (SELECT id, place FROM holdfast.bookings
+                               WHERE offer_id = p.offer_id AND id = p.booking_id LIMIT 1) AS b
+           WHERE p.state = $3 AND p.state <> 'succeeded' AND b.place > $1 ORDER BY b.place LIMIT $2",
+    types: FROM_OF,
+};
+const BOOKINGS_BY_INTENT: Sql = Sql {
+    text: "SELECT b.id, b.place, true FROM holdfast.payments p
+           CROSS JOIN LATERAL (SELECT id, place FROM holdfast.bookings
+                               WHERE offer_id = p.offer_id AND id = p.booking_id LIMIT 1) AS b
+           WHERE p.intent = $3 AND b.place > $1 ORDER BY b.place LIMIT $2",
+    types: FROM_OF,
+};
+
+/// What [`record`] reads of an entry.
+macro_rules! entries {
+    ($from:literal) => {
+        concat!("SELECT seq, holdfast.ms(at), actor, kind, hold_id, booking_id, entry, hash, offers", $from)
+    };
+}
+const ENTRIES: Sql =
+    Sql { text: entries!(" FROM holdfast.journal WHERE seq > $1 ORDER BY seq LIMIT $2"), types: FROM };
+const ENTRIES_BY_BOOKING: Sql = Sql {
+    text: entries!(" FROM holdfast.journal WHERE booking_id = $3 AND seq > $1 ORDER BY seq LIMIT $2"),
+    types: FROM_OF,
+};
+const ENTRIES_BY_OFFER: Sql = Sql {
+    text: entries!(
+        " FROM holdfast.journal WHERE (offer_id, seq) > ($3, $1) AND offer_id <= $3
+          ORDER BY offer_id, seq LIMIT $2"
+    ),
+    types: FROM_OF,
+};
+/// Filed under their first offer, they concern others too. The last of those looked at comes along, meant or not: it
+/// says how far the look went.
+const ENTRIES_OF_SEVERAL: Sql = Sql {
+    text: entries!(
+        ", n = $2 FROM (SELECT *, row_number() OVER (ORDER BY seq) AS n
+          FROM (SELECT * FROM holdfast.journal
+                WHERE cardinality(offers) > 1 AND seq > $1 ORDER BY seq LIMIT $2) AS next) AS seen
+         WHERE offers @> ARRAY[$3] OR n = $2 ORDER BY seq"
+    ),
+    types: FROM_OF,
+};
+/// The journal has no index by hold, for every hold would pay for it when it is placed: they are sifted from the entries
+/// of the hold's offer. In an offer of very many entries that takes several pages.
+const ENTRIES_BY_HOLD: Sql = Sql {
+    text: entries!(
+        ", n = $2 FROM (SELECT *, row_number() OVER (ORDER BY seq) AS n
+          FROM (SELECT * FROM holdfast.journal
+                WHERE (offer_id, seq) > ($3, $1) AND offer_id <= $3 ORDER BY offer_id, seq LIMIT $2) AS next) AS seen
+         WHERE hold_id = $4 OR n = $2 ORDER BY seq"
+    ),
+    types: &[Type::INT8, Type::INT8, Type::TEXT, Type::TEXT],
+};
+/// Holds are filed by offer: it is looked for in each of them, which is a few microseconds an offer.
+const HOLD: Sql = Sql {
+    text: "SELECT h.body FROM holdfast.offers o
+           CROSS JOIN LATERAL (SELECT body FROM holdfast.holds WHERE offer_id = o.id AND id = $1 LIMIT 1) AS h
+           LIMIT 1",
+    types: &[Type::TEXT],
 };
 
 /// Where a page begins.
@@ -38,22 +125,138 @@ pub(super) fn after(page: &PageRequest) -> Result<i64, Invalid> {
     page.after.as_deref().map_or(Ok(0), seq)
 }
 
+/// What one look found, in order, and how far it went; `None` where nothing is left.
+struct Look<T> {
+    found: Vec<T>,
+    upto: Option<i64>,
+}
+
+impl<T> Look<T> {
+    /// Of two that began at one place: as far as both went.
+    fn and(self, other: Self, place: impl Fn(&T) -> i64) -> Self {
+        let upto = self.upto.into_iter().chain(other.upto).min();
+        let mut found: Vec<T> = self.found.into_iter().chain(other.found).collect();
+        found.retain(|one| upto.is_none_or(|upto| place(one) <= upto));
+        found.sort_unstable_by_key(&place);
+        found.dedup_by_key(|one| place(one));
+        Self { found, upto }
+    }
+}
+
+/// Gathers a page from one look after another.
+struct Gathered<T> {
+    data: Vec<(i64, T)>,
+    limit: usize,
+}
+
+impl<T> Gathered<T> {
+    const fn new(limit: usize) -> Self {
+        Self { data: Vec::new(), limit }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.data.len() > self.limit
+    }
+
+    /// The page, all up to `after` having been looked at.
+    fn page(mut self, after: Option<i64>) -> Page<T> {
+        let next =
+            if self.is_full() { self.data.get(self.limit - 1).map(|(place, _)| *place) } else { after };
+        self.data.truncate(self.limit);
+        let data = self.data.into_iter().map(|(_, one)| one).collect();
+        Page { data, next: next.map(|place| place.to_string()) }
+    }
+}
+
+/// A page of the bookings. PostgreSQL knows their order, and the copy everything else.
 pub(super) async fn bookings(
+    books: &Books,
+    filter: &BookingFilter,
+    mut after: i64,
+    limit: usize,
+) -> Result<Page<BookingView>, Trouble> {
+    let mut page = Gathered::new(limit);
+    for _ in 0..LOOKS {
+        let session = books.sessions.ordinary().await?;
+        let look = look_for_bookings(&session, filter, after, limit).await?;
+        drop(session);
+        books.feed.level().await?;
+        let copy = books.loaded().await?;
+        let now = copy.about_now(&books.time);
+        for (place, id) in look.found {
+            let meant = copy.state.booking(id).filter(|booking| !page.is_full() && is_meant(filter, booking));
+            page.data.extend(meant.map(|booking| (place, booking_view(&copy.state, booking, now))));
+        }
+        match look.upto {
+            Some(upto) if !page.is_full() => after = upto,
+            _ => return Ok(page.page(None)),
+        }
+    }
+    Ok(page.page(Some(after)))
+}
+
+fn is_meant(filter: &BookingFilter, booking: &Booking) -> bool {
+    let payment = booking.payment.as_deref();
+    filter.offer.as_ref().is_none_or(|offer| booking.lines.iter().any(|line| line.offer == *offer))
+        && filter.holder.as_ref().is_none_or(|holder| booking.holder == *holder)
+        && filter.payment.is_none_or(|state| payment.is_some_and(|payment| payment.state == state))
+        && filter
+            .intent
+            .as_ref()
+            .is_none_or(|intent| payment.is_some_and(|of| of.intent.as_ref() == Some(intent)))
+}
+
+/// Follows the index that has the fewest of those that are not meant.
+async fn look_for_bookings(
     session: &Session,
     filter: &BookingFilter,
     after: i64,
     limit: usize,
-) -> Result<Page<BookingId>, Trouble> {
-    let offer = filter.offer.as_ref().map(|offer| offer.as_str());
-    let holder = filter.holder.as_ref().map(|holder| holder.as_str());
-    let payment = filter.payment.map(PaymentState::as_str);
-    let intent = filter.intent.as_ref().map(|intent| intent.as_str());
-    let fetch = limit as i64 + 1;
-    let mut found = session.rows(&BOOKINGS, &[&after, &offer, &holder, &fetch, &payment, &intent]).await?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|row| row.get::<_, i64>(1).to_string());
-    Ok(Page { data: rows::booking_ids(&found)?, next })
+) -> Result<Look<(i64, BookingId)>, Trouble> {
+    let BookingFilter { offer, holder, payment, intent } = filter;
+    let filters = [offer.is_some(), holder.is_some(), payment.is_some(), intent.is_some()];
+    let is_sifted = filters.into_iter().filter(|given| *given).count() > 1;
+    let few = if is_sifted { MANY.max(limit + 1) } else { limit + 1 };
+    let many = MANY.max(limit + 1);
+    if let Some(intent) = intent {
+        return next_bookings(session, &BOOKINGS_BY_INTENT, after, few, Some(intent.as_str())).await;
+    }
+    match payment {
+        Some(PaymentState::Succeeded) | None => {}
+        Some(state) => {
+            return next_bookings(session, &BOOKINGS_BY_PAYMENT, after, few, Some(state.as_str())).await;
+        }
+    }
+    if let Some(holder) = holder {
+        return next_bookings(session, &BOOKINGS_BY_HOLDER, after, few, Some(holder.as_str())).await;
+    }
+    let Some(offer) = offer else {
+        let fetch = if payment.is_some() { many } else { few };
+        return next_bookings(session, &BOOKINGS, after, fetch, None).await;
+    };
+    let (filed, several) = try_join(
+        next_bookings(session, &BOOKINGS_BY_OFFER, after, few, Some(offer.as_str())),
+        next_bookings(session, &BOOKINGS_OF_SEVERAL, after, many, None),
+    )
+    .await?;
+    Ok(filed.and(several, |(place, _)| *place))
+}
+
+async fn next_bookings(
+    session: &Session,
+    sql: &Sql,
+    after: i64,
+    fetch: usize,
+    of: Option<&str>,
+) -> Result<Look<(i64, BookingId)>, Trouble> {
+    let (most, of) = (fetch as i64, of.unwrap_or_default());
+    let args: Args<'_> = &[&after, &most, &of];
+    let rows = session.rows(sql, &args[..sql.types.len()]).await?;
+    let booking = |row: &Row| Ok((row.get(1), rows::id(row.get(0))?));
+    let meant = rows.iter().take_while(|row| row.get(2));
+    let found = meant.map(booking).collect::<Result<Vec<(i64, BookingId)>, Trouble>>()?;
+    let upto = found.last().filter(|_| found.len() == fetch).map(|(place, _)| *place);
+    Ok(Look { found, upto })
 }
 
 /// A page of the journal. What an entry says is told from the entry itself, in the names that the copy knows; the copy
@@ -64,33 +267,107 @@ pub(super) async fn journal(
     mut after: i64,
     limit: usize,
 ) -> Result<Page<JournalRecord>, Trouble> {
-    let offer = filter.offer.as_ref().map(|offer| offer.as_str());
-    let hold = filter.hold.map(|hold| hold.to_string());
-    let booking = filter.booking.map(|booking| booking.to_string());
-    let fetch = limit as i64 + 1;
-    let mut interner = Interner::default();
-    let mut data: Vec<JournalRecord> = Vec::new();
+    let (mut page, mut interner) = (Gathered::new(limit), Interner::default());
     let session = books.sessions.ordinary().await?;
-    loop {
-        let found = session.rows(&JOURNAL, &[&after, &offer, &hold, &booking, &fetch]).await?;
+    let Some(way) = Way::to(&session, filter, &mut interner).await? else { return Ok(page.page(None)) };
+    // A unit is looked for in what each entry says.
+    let fetch = if filter.unit.is_some() { MANY.max(limit + 1) } else { limit + 1 };
+    for _ in 0..LOOKS {
+        let look = way.look(&session, after, fetch).await?;
         let copy = books.loaded().await?;
-        for row in &found {
+        for row in look.found.iter().filter(|row| is_about(row, filter)) {
             let record = record(row, &copy.state, &mut interner)?;
-            if filter.unit.as_ref().is_none_or(|unit| record.units.contains(unit)) {
-                data.push(record);
-            }
+            let meant = filter.unit.as_ref().is_none_or(|unit| record.units.contains(unit));
+            page.data.extend((meant && !page.is_full()).then(|| (record.seq as i64, record)));
         }
         drop(copy);
-        // A unit is looked for in what each entry says, so a page may need several looks to be full.
-        let Some(last) = found.last().filter(|_| found.len() as i64 == fetch && data.len() <= limit) else {
-            break;
-        };
-        after = last.get(0);
+        match look.upto {
+            Some(upto) if !page.is_full() => after = upto,
+            _ => return Ok(page.page(None)),
+        }
     }
-    let more = data.len() > limit;
-    data.truncate(limit);
-    let next = data.last().filter(|_| more).map(|last| last.seq.to_string());
-    Ok(Page { data, next })
+    Ok(page.page(Some(after)))
+}
+
+/// The index that leads to what a filter asks for.
+enum Way {
+    All,
+    Booking(BookingId),
+    /// Of the offer that its entries are filed under.
+    Hold(HoldId, OfferId),
+    Offer(OfferId),
+}
+
+impl Way {
+    /// `None` where there is nothing to be found.
+    async fn to(
+        session: &Session,
+        filter: &JournalFilter,
+        interner: &mut Interner,
+    ) -> Result<Option<Self>, Trouble> {
+        Ok(match (filter.booking, filter.hold, &filter.offer) {
+            (Some(booking), ..) => Some(Self::Booking(booking)),
+            (None, Some(hold), _) => {
+                let found = session.rows(&HOLD, &[&hold.to_string()]).await?;
+                let lines = found.first().map(|row| rows::hold_lines(row.get(0), interner)).transpose()?;
+                let offer = lines.and_then(|lines| rows::offers_of(&lines).into_iter().next());
+                offer.map(|offer| Self::Hold(hold, offer))
+            }
+            (None, None, Some(offer)) => Some(Self::Offer(offer.clone())),
+            (None, None, None) => Some(Self::All),
+        })
+    }
+
+    async fn look(&self, session: &Session, after: i64, fetch: usize) -> Result<Look<Row>, Trouble> {
+        let (most, many, very_many) = (fetch as i64, MANY.max(fetch) as i64, VERY_MANY as i64);
+        Ok(match self {
+            Self::All => whole(session.rows(&ENTRIES, &[&after, &most]).await?, most),
+            Self::Booking(booking) => {
+                let booking = booking.to_string();
+                whole(session.rows(&ENTRIES_BY_BOOKING, &[&after, &most, &booking]).await?, most)
+            }
+            Self::Hold(hold, offer) => {
+                let (hold, offer) = (hold.to_string(), offer.as_str());
+                sifted(session.rows(&ENTRIES_BY_HOLD, &[&after, &very_many, &offer, &hold]).await?)
+            }
+            Self::Offer(offer) => {
+                let offer = offer.as_str();
+                let (filed, several): (Args<'_>, Args<'_>) =
+                    (&[&after, &most, &offer], &[&after, &many, &offer]);
+                let (filed, several) = try_join(
+                    session.rows(&ENTRIES_BY_OFFER, filed),
+                    session.rows(&ENTRIES_OF_SEVERAL, several),
+                )
+                .await?;
+                whole(filed, most).and(sifted(several), seq)
+            }
+        })
+    }
+}
+
+fn seq(row: &Row) -> i64 {
+    row.get(0)
+}
+
+/// A look that fetched as many as it might has not come to the end.
+fn whole(found: Vec<Row>, most: i64) -> Look<Row> {
+    let upto = found.last().filter(|_| found.len() as i64 == most).map(seq);
+    Look { found, upto }
+}
+
+/// One that was sifted ends with the last that was looked at, or with the journal.
+fn sifted(found: Vec<Row>) -> Look<Row> {
+    let upto = found.last().filter(|row| row.get(9)).map(seq);
+    Look { found, upto }
+}
+
+/// Whether the columns of an entry say what a filter asks for.
+fn is_about(row: &Row, filter: &JournalFilter) -> bool {
+    let named = |column: usize, id: String| row.get::<_, Option<&str>>(column) == Some(id.as_str());
+    let offers = |offer: &OfferId| row.get::<_, Vec<&str>>(8).contains(&offer.as_str());
+    filter.offer.as_ref().is_none_or(offers)
+        && filter.hold.is_none_or(|hold| named(4, hold.to_string()))
+        && filter.booking.is_none_or(|booking| named(5, booking.to_string()))
 }
 
 fn record(row: &Row, state: &State, interner: &mut Interner) -> Result<JournalRecord, Trouble> {

@@ -484,16 +484,7 @@ impl Ledger for PostgresLedger {
         page: PageRequest,
     ) -> Result<Page<BookingView>, LedgerError> {
         let limit = page.limit.clamp(1, self.books.limits.max_page);
-        let session = self.books.sessions.ordinary().await?;
-        let ids = lists::bookings(&session, &filter, lists::after(&page)?, limit).await?;
-        drop(session);
-        let copy = self.level().await?;
-        let now = copy.about_now(&self.books.time);
-        let found = ids.data.into_iter().filter_map(|id| copy.state.booking(id));
-        Ok(Page {
-            data: found.map(|booking| booking_view(&copy.state, booking, now)).collect(),
-            next: ids.next,
-        })
+        Ok(lists::bookings(&self.books, &filter, lists::after(&page)?, limit).await?)
     }
 
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {

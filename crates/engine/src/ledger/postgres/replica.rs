@@ -69,13 +69,34 @@ const BLOCKED: Sql = Sql {
     text: "SELECT offer_id, array_agg(unit_no) FROM holdfast.units WHERE blocked GROUP BY offer_id",
     types: &[],
 };
+/// What [`rows::hold`] reads.
+macro_rules! holds {
+    ($from:literal) => {
+        concat!(
+            "SELECT id, holder, state, amount, currency, holdfast.ms(expires_at), extensions, holdfast.ms(ended_at),
+                    booking_id, version, body, payments, holdfast.ms(pinned_until), holdfast.ms(returns_to)
+             FROM ",
+            $from
+        )
+    };
+}
+/// Ended holds stay in the table for good, so neither half reads it through. Those that ended lately are found by when
+/// they did; that nothing ends after the end of time tells a planner who knows nothing of the argument that they are
+/// few. Those that are open, paid for at the moment or not, have claims in the offer they are filed under that are not
+/// booked: they are found by those, which are no more than what is on sale.
 const HOLDS: Sql = Sql {
-    text: "SELECT id, holder, state, amount, currency, holdfast.ms(expires_at), extensions, holdfast.ms(ended_at),
-                  booking_id, version, body, payments, holdfast.ms(pinned_until),
-                  holdfast.ms(returns_to)
-           FROM holdfast.holds WHERE state IN ('active', 'paying') OR ended_at > holdfast.at($1)",
+    text: holds!(
+        "(SELECT * FROM holdfast.holds
+          WHERE state <> 'active' AND ended_at > holdfast.at($1) AND ended_at < 'infinity'
+          UNION ALL
+          SELECT open.* FROM (SELECT DISTINCT offer_id, hold_id FROM holdfast.claims WHERE NOT booked) AS live
+          CROSS JOIN LATERAL (SELECT * FROM holdfast.holds
+                              WHERE offer_id = live.offer_id AND id = live.hold_id AND state IN ('active', 'paying')
+                              LIMIT 1) AS open) AS known"
+    ),
     types: &[Type::INT8],
 };
+const ALL_HOLDS: Sql = Sql { text: holds!("holdfast.holds"), types: &[] };
 const BOOKINGS: Sql = Sql {
     text: "SELECT b.id, b.hold_id, b.holder, b.amount, b.currency, holdfast.ms(b.created_at),
                   holdfast.ms(b.cancelled_at), b.version, b.body, b.state, holdfast.ms(b.failed_at),
@@ -149,7 +170,7 @@ impl Replica {
         let Now { horizon, clock, server } = now(session).await?;
         let now = time.of(clock);
         let mut interner = Interner::default();
-        let parts = read_parts(session, now.plus_ms(-MEMORY_MS), &mut interner).await?;
+        let parts = read_parts(session, Some(now.plus_ms(-MEMORY_MS)), &mut interner).await?;
         session.send_commit().await?;
         session.ended();
         let snapshots = Mutex::default();
@@ -293,18 +314,19 @@ pub(super) async fn begin_view(session: &mut Session) -> Result<(), Trouble> {
         .await
 }
 
-/// Offers, bookings, and the holds that are active or ended after `ended`.
+/// Offers, bookings, and the holds that are open or ended after `ended`; all there ever were where that is `None`.
 pub(super) async fn read_parts(
     session: &Session,
-    ended: Moment,
+    ended: Option<Moment>,
     interner: &mut Interner,
 ) -> Result<Parts, Trouble> {
-    let ended = ended.ms();
-    let since: super::session::Args<'_> = &[&ended];
     // One after another: who stands behind a long answer hears nothing, and would take that for silence.
     let offers = session.rows_patiently(&OFFERS, &[]).await?;
     let blocked = session.rows_patiently(&BLOCKED, &[]).await?;
-    let holds = session.rows_patiently(&HOLDS, since).await?;
+    let holds = match ended.map(Moment::ms) {
+        Some(ended) => session.rows_patiently(&HOLDS, &[&ended]).await?,
+        None => session.rows_patiently(&ALL_HOLDS, &[]).await?,
+    };
     let bookings = session.rows_patiently(&BOOKINGS, &[]).await?;
     Ok(Parts {
         version: Version(0),

@@ -74,6 +74,11 @@ pub(super) fn offer(bytes: &[u8], interner: &mut Interner) -> Result<Arc<Offer>,
     Ok(offer)
 }
 
+/// The lines in a hold's body.
+pub(super) fn hold_lines(body: &[u8], interner: &mut Interner) -> Result<Vec<Line>, Trouble> {
+    Ok(opened(body)?.list(|from| from.line(interner))?)
+}
+
 /// `id, holder, state, amount, currency, expires, extensions, ended, booking, version, body, payments, pinned, returns`.
 pub(super) fn hold(row: &Row, interner: &mut Interner) -> Result<Hold, Trouble> {
     let mut from = opened(row.get(10))?;
@@ -174,7 +179,7 @@ pub(super) fn home(lines: &[Line]) -> &OfferId {
     &lines[0].offer
 }
 
-/// Every offer that these lines touch, each once, in order.
+/// Every offer that these lines touch, each once, in order. Entries are filed under the first of them.
 pub(super) fn offers_of(lines: &[Line]) -> Vec<OfferId> {
     let mut offers: Vec<_> = lines.iter().map(|line| line.offer.clone()).collect();
     offers.sort_unstable();

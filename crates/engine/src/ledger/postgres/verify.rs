@@ -9,7 +9,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use holdfast_domain::{Entry, Moment, Parts, State, Version, apply_as, invariants};
+use holdfast_domain::{Entry, Parts, State, Version, apply_as, invariants};
 use tokio_postgres::{Row, types::Type};
 
 use super::{
@@ -32,11 +32,6 @@ const JOURNAL: Sql = Sql {
            WHERE seq > $1 ORDER BY seq LIMIT $2",
     types: &[Type::INT8, Type::INT8],
 };
-const CHAINS: Sql = Sql {
-    text: "SELECT chain, link, entry, hash FROM holdfast.journal
-           WHERE (chain, link) > ($1, $2) ORDER BY chain, link LIMIT $3",
-    types: &[Type::INT8, Type::INT8, Type::INT8],
-};
 /// Units whose counters are not the sums of their live claims.
 const COUNTERS: Sql = Sql {
     text: "SELECT u.offer_id, u.unit_no, u.held, u.booked, coalesce(c.held, 0)::bigint, coalesce(c.booked, 0)::bigint
@@ -57,9 +52,8 @@ pub async fn verify(connecting: &Connecting) -> Result<Report, LedgerError> {
     let mut session = Sessions::new(connecting, 0)?.ordinary().await?;
     begin_view(&mut session).await?;
     let mut report = Report::default();
-    chains(&session, &mut report).await?;
-    let folded = fold(&session, &mut report).await?;
-    let kept = read_parts(&session, Moment::from_ms(0), &mut Interner::default()).await?;
+    let folded = journal(&session, &mut report).await?;
+    let kept = read_parts(&session, None, &mut Interner::default()).await?;
     tables(&mut report, folded.as_ref(), &kept);
     claims(&session, &mut report, &kept).await?;
     report.answers = session.rows_patiently(&ANSWERS, &[]).await?[0].get::<_, i64>(0) as usize;
@@ -69,55 +63,48 @@ pub async fn verify(connecting: &Connecting) -> Result<Report, LedgerError> {
     Ok(report)
 }
 
-/// Every chain from its first link.
-async fn chains(session: &Session, report: &mut Report) -> Result<(), Trouble> {
-    let (mut chain, mut after) = (Chain { id: i64::MIN, link: 0, hash: [0; 32] }, (i64::MIN, 0));
-    loop {
-        let page = session.rows_patiently(&CHAINS, &[&after.0, &after.1, &PAGE]).await?;
-        for row in &page {
-            let (id, link): (i64, i64) = (row.get(0), row.get(1));
-            if id != chain.id {
-                chain = Chain { id, link: 0, hash: [0; 32] };
-            }
-            if link != chain.link + 1 {
-                report.breaks("I11", format_args!("chain {id}: link {} is missing", chain.link + 1));
-            }
-            chain = Chain { link: link - 1, ..chain }.then(row.get(2));
-            if chain.hash[..] != *row.get::<_, &[u8]>(3) {
-                report.breaks("I11", format_args!("chain {id}: the hash of link {link} does not fit"));
-                chain.hash = row.get::<_, &[u8]>(3).try_into().unwrap_or_default();
-            }
-            after = (id, link);
-        }
-        if (page.len() as i64) < PAGE {
-            return Ok(());
-        }
-    }
-}
-
-/// The state that all entries add up to; `None` where they do not fit each other.
-async fn fold(session: &Session, report: &mut Report) -> Result<Option<State>, Trouble> {
-    let mut folding = Folding::default();
+/// Reads the journal once, in order: checks every chain, and folds the entries. The state that they add up to; `None`
+/// where they do not fit each other.
+async fn journal(session: &Session, report: &mut Report) -> Result<Option<State>, Trouble> {
+    let (mut heads, mut folding) = (HashMap::new(), Some(Folding::default()));
     let mut after = 0_i64;
     loop {
         let page = session.rows_patiently(&JOURNAL, &[&after, &PAGE]).await?;
         for row in &page {
-            report.entries += 1;
             after = row.get(0);
-            if let Err(why) = folding.entry(row) {
+            link(&mut heads, row, report);
+            let Some(state) = &mut folding else { continue };
+            report.entries += 1;
+            if let Err(why) = state.entry(row) {
                 report.breaks("I11", format_args!("entry {after}: {why}"));
-                return Ok(None);
+                folding = None;
             }
         }
         if (page.len() as i64) < PAGE {
             break;
         }
     }
-    for broken in invariants::check(&folding.state) {
+    let Some(Folding { state, .. }) = folding else { return Ok(None) };
+    for broken in invariants::check(&state) {
         report.breaks(broken.invariant, broken.what);
     }
     report.shown = report.entries;
-    Ok(Some(folding.state))
+    Ok(Some(state))
+}
+
+/// Puts an entry at the end of its chain. One transaction at a time writes to a chain, link after link, so its entries
+/// come in order, and its head is all that has to be remembered of it.
+fn link(heads: &mut HashMap<i64, Chain>, row: &Row, report: &mut Report) {
+    let (id, link): (i64, i64) = (row.get(1), row.get(2));
+    let head = heads.entry(id).or_insert(Chain { id, link: 0, hash: [0; 32] });
+    if link != head.link + 1 {
+        report.breaks("I11", format_args!("chain {id}: link {} is missing", head.link + 1));
+    }
+    *head = Chain { link: link - 1, ..*head }.then(row.get(6));
+    if head.hash[..] != *row.get::<_, &[u8]>(7) {
+        report.breaks("I11", format_args!("chain {id}: the hash of link {link} does not fit"));
+        head.hash = row.get::<_, &[u8]>(7).try_into().unwrap_or_default();
+    }
 }
 
 #[derive(Default)]
