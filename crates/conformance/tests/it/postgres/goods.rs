@@ -68,7 +68,7 @@ pub(crate) fn ticket() -> Ask {
     unit("fest", "GA", 1)
 }
 
-fn unit(offer: &str, key: &str, qty: u32) -> Ask {
+pub(crate) fn unit(offer: &str, key: &str, qty: u32) -> Ask {
     let offer = OfferId::new(offer).expect("an id");
     Ask { offer, pick: Pick::Unit { key: key.to_owned(), qty } }
 }

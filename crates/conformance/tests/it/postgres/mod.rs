@@ -8,6 +8,7 @@ mod histories;
 pub(crate) mod house;
 mod journal;
 mod nodes;
+mod plans;
 mod refuses;
 mod rooms;
 mod seeded_bugs;
