@@ -5,6 +5,7 @@
 use std::{
     fs,
     io::{self, Read, Seek, SeekFrom},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -46,6 +47,14 @@ impl Folder {
         fs::write(&path, text)
             .and_then(|()| account.own(&path))
             .map_err(RigError::io(format!("writing {}", path.display())))?;
+        Ok(path)
+    }
+
+    /// Writes a file that nobody but the account may read.
+    pub(crate) fn write_secret(&self, name: &str, text: &str, account: Account) -> Result<PathBuf> {
+        let path = self.write(name, text, account)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            .map_err(RigError::io(format!("keeping {} to its owner", path.display())))?;
         Ok(path)
     }
 

@@ -30,6 +30,7 @@ mod program;
 mod proxy;
 mod redis;
 mod server;
+mod tls;
 
 pub use error::RigError;
 pub use pgbouncer::{PgBouncer, PgBouncerOptions};
@@ -37,6 +38,7 @@ pub use postgres::{Postgres, PostgresOptions};
 pub use program::{Missing, Program, missing};
 pub use proxy::{Counts, FaultProxy, Loss, Mode};
 pub use redis::{Redis, RedisCluster, RedisOptions, Reply, Sentinel};
+pub use tls::Tls;
 
 /// What everything here comes to.
 pub type Result<T, E = RigError> = std::result::Result<T, E>;

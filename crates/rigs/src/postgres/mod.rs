@@ -14,7 +14,13 @@ use std::{
 use rustix::process::Signal;
 pub(crate) use wire::ask;
 
-use crate::{Result, RigError, account::Account, program::Program, server::Server};
+use crate::{
+    Result, RigError,
+    account::Account,
+    program::Program,
+    server::Server,
+    tls::{self, Tls},
+};
 
 /// The superuser, who owns every database.
 pub(crate) const USER: &str = "postgres";
@@ -39,6 +45,7 @@ const QUICK_RECOVERY: (&str, &str) = ("recovery_init_sync_method", "syncfs");
 pub struct PostgresOptions {
     settings: Vec<(String, String)>,
     within: Option<PathBuf>,
+    tls: Option<Tls>,
 }
 
 impl PostgresOptions {
@@ -46,6 +53,13 @@ impl PostgresOptions {
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Offers TLS, and takes connections without it as well.
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -61,6 +75,9 @@ impl PostgresOptions {
         let program = Program::Postgres.find()?;
         let mut server = Server::new("postgres", self.within.as_deref(), Account::ordinary()?, Signal::QUIT)?;
         template::copy_into(server.folder(), server.account())?;
+        if let Some(tls) = &self.tls {
+            tls.write(server.folder(), server.account())?;
+        }
         self.write_settings(server.folder().path())?;
         let data = server.folder().path().join("data");
         server.start(|_, _, port| Ok(command(&program, port)), |address| serves(address, &data))?;
@@ -75,9 +92,15 @@ impl PostgresOptions {
         let quick = text.contains(QUICK_RECOVERY.0).then_some(QUICK_RECOVERY);
         let sockets = folder.display().to_string();
         let sockets = [("unix_socket_directories", sockets.as_str())];
+        let [certificate, key] =
+            [tls::CERTIFICATE, tls::KEY].map(|file| folder.join(file).display().to_string());
+        let encrypted = [("ssl", "on"), ("ssl_cert_file", &certificate), ("ssl_key_file", &key)];
+        let encrypted = encrypted.into_iter().filter(|_| self.tls.is_some());
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         // The last line about a setting counts.
-        for (name, value) in SETTINGS.iter().copied().chain(quick).chain(sockets).chain(asked) {
+        for (name, value) in
+            SETTINGS.iter().copied().chain(quick).chain(sockets).chain(encrypted).chain(asked)
+        {
             text.push_str(&format!("{name} = {}\n", quoted(value)));
         }
         fs::write(&path, text).map_err(writing())

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::{Redis, RedisOptions};
 use crate::{
-    Result, RigError,
+    Result, RigError, Tls,
     patience::{PATIENCE, poll},
     port,
 };
@@ -29,8 +29,17 @@ impl RedisCluster {
     /// With `each` replicas for every master, one of which takes over when it dies. A majority of the masters has to
     /// agree on that, so it takes three.
     pub fn with_replicas(masters: usize, each: usize) -> Result<Self> {
+        Self::made_of(masters, each, None)
+    }
+
+    /// Masters only, encrypted; they tell each other's numeric addresses, which the certificate must be good for.
+    pub fn with_tls(masters: usize, tls: &Tls) -> Result<Self> {
+        Self::made_of(masters, 0, Some(tls))
+    }
+
+    fn made_of(masters: usize, each: usize, tls: Option<&Tls>) -> Result<Self> {
         let (nodes, buses): (Vec<Redis>, Vec<u16>) =
-            (0..masters * (1 + each)).map(|_| node()).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+            (0..masters * (1 + each)).map(|_| node(tls)).collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let cluster = Self { nodes, masters };
         cluster.share_slots()?;
         cluster.introduce(&buses)?;
@@ -56,6 +65,11 @@ impl RedisCluster {
 
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Redis::url).collect()
+    }
+
+    /// Where it is encrypted.
+    pub fn tls_urls(&self) -> Vec<String> {
+        self.nodes.iter().filter_map(Redis::tls_url).collect()
     }
 
     /// Which node answers for a key now, as the running ones see it.
@@ -111,7 +125,7 @@ impl RedisCluster {
             return Ok(());
         };
         for (node, bus) in others.iter().zip(&buses[1..]) {
-            let port = node.address().port().to_string();
+            let port = node.group_port().to_string();
             first.ask(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus.to_string()])?;
         }
         let all = format!("cluster_known_nodes:{}\r", self.nodes.len());
@@ -142,9 +156,13 @@ impl RedisCluster {
 }
 
 /// A node that knows nobody yet, and the port of its bus.
-fn node() -> Result<(Redis, u16)> {
+fn node(tls: Option<&Tls>) -> Result<(Redis, u16)> {
     let bus = port::free()?;
-    let options = RedisOptions::default()
+    let mut options = RedisOptions::default().tls(tls.cloned());
+    if tls.is_some() {
+        options = options.setting("tls-cluster", "yes");
+    }
+    let options = options
         .setting("cluster-enabled", "yes")
         .setting("cluster-config-file", "nodes.conf")
         .setting("cluster-node-timeout", NODE_TIMEOUT_MS)

@@ -21,8 +21,10 @@ use crate::{
     account::Account,
     folder::Folder,
     patience::{PATIENCE, poll},
+    port,
     program::Program,
     server::Server,
+    tls::{self, Tls},
 };
 
 /// What any server of our own needs to be told.
@@ -36,23 +38,40 @@ const DATA_SETTINGS: &[(&str, &str)] = &[
     ("repl-diskless-sync-delay", "0"),
 ];
 
+/// What one that speaks TLS needs besides. Clients show no certificate; servers of a group do, to each other.
+const TLS_SETTINGS: &[(&str, &str)] = &[
+    ("tls-cert-file", tls::CERTIFICATE),
+    ("tls-key-file", tls::KEY),
+    ("tls-ca-cert-file", tls::AUTHORITY),
+    ("tls-auth-clients", "no"),
+    ("tls-replication", "yes"),
+];
+
 /// How a [`Redis`] should be, before it is started.
 #[derive(Debug, Clone, Default)]
 pub struct RedisOptions {
     settings: Vec<(String, String)>,
     sentinel: bool,
+    tls: Option<Tls>,
 }
 
 impl RedisOptions {
     /// One that keeps no data but watches others.
     fn sentinel() -> Self {
-        Self { settings: Vec::new(), sentinel: true }
+        Self { sentinel: true, ..Self::default() }
     }
 
     /// A line for `redis.conf`.
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Speaks TLS on a port of its own, and with other servers of its group; the ordinary port stays open for the rig.
+    #[must_use]
+    pub fn tls(mut self, tls: Option<Tls>) -> Self {
+        self.tls = tls;
         self
     }
 
@@ -66,15 +85,25 @@ impl RedisOptions {
     pub fn start(self) -> Result<Redis> {
         let program = Program::RedisServer.find()?;
         let server = Server::new("redis", None, Account::Oneself, Signal::KILL)?;
-        server.folder().write(CONFIG, &self.config(), server.account())?;
-        let mut redis = Redis { server, program, sentinel: self.sentinel };
+        let tls_port = match &self.tls {
+            Some(tls) => {
+                tls.write(server.folder(), server.account())?;
+                Some(port::free()?)
+            }
+            None => None,
+        };
+        server.folder().write(CONFIG, &self.config(tls_port), server.account())?;
+        let mut redis = Redis { server, program, sentinel: self.sentinel, tls_port };
         redis.launch(true)?;
         Ok(redis)
     }
 
-    fn config(&self) -> String {
+    fn config(&self, tls_port: Option<u16>) -> String {
         let data = if self.sentinel { &[] } else { DATA_SETTINGS };
-        let ours = SETTINGS.iter().chain(data).copied();
+        let tls_port = tls_port.map(|port| port.to_string());
+        let encrypted = tls_port.as_deref().map(|port| [("tls-port", port)]).into_iter().flatten();
+        let encrypted = encrypted.chain(TLS_SETTINGS.iter().copied().filter(|_| self.tls.is_some()));
+        let ours = SETTINGS.iter().chain(data).copied().chain(encrypted);
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         ours.chain(asked).map(|(name, value)| format!("{name} {value}\n")).collect()
     }
@@ -88,6 +117,7 @@ pub struct Redis {
     server: Server,
     program: PathBuf,
     sentinel: bool,
+    tls_port: Option<u16>,
 }
 
 impl Redis {
@@ -105,6 +135,16 @@ impl Redis {
 
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
+    }
+
+    /// Where it is encrypted, by the name `localhost`; `None` unless it was asked to be.
+    pub fn tls_url(&self) -> Option<String> {
+        self.tls_port.map(|port| format!("rediss://localhost:{port}"))
+    }
+
+    /// Where others of its group find it.
+    pub(crate) fn group_port(&self) -> u16 {
+        self.tls_port.unwrap_or_else(|| self.address().port())
     }
 
     /// Everything it writes.
@@ -129,7 +169,7 @@ impl Redis {
 
     /// Makes this a copy of `master` and waits until it is one.
     pub fn replica_of(&self, master: &Redis) -> Result<()> {
-        let port = master.address().port().to_string();
+        let port = master.group_port().to_string();
         self.ask(&["REPLICAOF", "127.0.0.1", &port])?;
         poll(PATIENCE, || self.info("master_link_status").filter(|status| status == "up"))
             .map(drop)
@@ -187,7 +227,7 @@ impl Redis {
     }
 
     fn launch(&mut self, first: bool) -> Result<()> {
-        let Self { server, program, sentinel } = self;
+        let Self { server, program, sentinel, .. } = self;
         let config = server.folder().path().join(CONFIG);
         let command = |_: &Folder, _, port: u16| {
             let mut command = Command::new(&*program);

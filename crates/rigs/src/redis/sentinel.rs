@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::{Redis, RedisOptions, Reply};
 use crate::{
-    Result, RigError,
+    Result, RigError, Tls,
     patience::{PATIENCE, poll},
 };
 
@@ -33,11 +33,21 @@ pub struct Sentinel {
 impl Sentinel {
     /// One master, two replicas, three sentinels that know all of them.
     pub fn start() -> Result<Self> {
-        let servers: Vec<Redis> = (0..=REPLICAS).map(|_| Redis::start()).collect::<Result<_>>()?;
+        Self::made_of(None)
+    }
+
+    /// The same, encrypted; they name numeric addresses, which the certificate must be good for.
+    pub fn with_tls(tls: &Tls) -> Result<Self> {
+        Self::made_of(Some(tls))
+    }
+
+    fn made_of(tls: Option<&Tls>) -> Result<Self> {
+        let server = |_| Redis::options().tls(tls.cloned()).start();
+        let servers: Vec<Redis> = (0..=REPLICAS).map(server).collect::<Result<_>>()?;
         for replica in &servers[1..] {
             replica.replica_of(&servers[0])?;
         }
-        let sentinels = (0..SENTINELS).map(|_| sentinel(servers[0].address())).collect::<Result<_>>()?;
+        let sentinels = (0..SENTINELS).map(|_| sentinel(&servers[0], tls)).collect::<Result<_>>()?;
         let group = Self { servers, sentinels };
         group.settle()?;
         Ok(group)
@@ -55,6 +65,11 @@ impl Sentinel {
 
     pub fn urls(&self) -> Vec<String> {
         self.sentinels.iter().map(Redis::url).collect()
+    }
+
+    /// Where it is encrypted.
+    pub fn tls_urls(&self) -> Vec<String> {
+        self.sentinels.iter().filter_map(Redis::tls_url).collect()
     }
 
     /// The servers, the first master first: that may change.
@@ -80,7 +95,7 @@ impl Sentinel {
         let mut views = self.watching().map(master_port);
         let first = views.next()??;
         views.all(|view| view == Some(first)).then_some(())?;
-        self.servers.iter().position(|server| server.address().port() == first)
+        self.servers.iter().position(|server| server.group_port() == first)
     }
 
     /// Orders a takeover while all is well and waits until it is done; the answer is the new master.
@@ -142,9 +157,10 @@ impl Sentinel {
     }
 }
 
-fn sentinel(master: SocketAddr) -> Result<Redis> {
-    let (ip, port) = (master.ip(), master.port());
+fn sentinel(master: &Redis, tls: Option<&Tls>) -> Result<Redis> {
+    let (ip, port) = (master.address().ip(), master.group_port());
     let sentinel = RedisOptions::sentinel()
+        .tls(tls.cloned())
         .setting("sentinel", &format!("monitor {NAME} {ip} {port} {QUORUM}"))
         .setting("sentinel", &format!("down-after-milliseconds {NAME} {DOWN_AFTER_MS}"))
         .setting("sentinel", &format!("failover-timeout {NAME} {FAILOVER_TIMEOUT_MS}"))
