@@ -17,3 +17,4 @@ pub mod outbox;
 pub mod payments;
 pub mod pipeline;
 pub mod strategy;
+pub mod tls;

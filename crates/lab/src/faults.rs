@@ -148,7 +148,7 @@ async fn hurt(fault: Fault, strategy: Strategy, seed: u64, servers: &Servers) ->
     let site = Site {
         postgres: vec![through, direct],
         gate: servers.gate(strategy),
-        gate_settings: gate_settings(),
+        gate_settings: GateSettings { authority: servers.gate_settings().authority, ..gate_settings() },
         ..Site::default()
     };
     let house = Arc::new(House::open(strategy, &site).await?);
@@ -180,7 +180,12 @@ async fn killed(
         Some(_) => {
             let urls = servers.books().await?;
             books.push(("--ledger", urls[0].clone().into()));
-            books.extend(servers.gate(strategy).map(|gate| ("--gate", gate.into())));
+            if let Some(gate) = servers.gate(strategy) {
+                // Those that are started for redlock are not encrypted, and need nobody to vouch for them.
+                let authority = servers.gate_ca().filter(|_| gate.starts_with("rediss"));
+                books.extend(authority.map(|path| ("--gate-ca", path.as_os_str().to_owned())));
+                books.push(("--gate", gate.into()));
+            }
             urls.len()
         }
     };

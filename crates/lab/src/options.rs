@@ -17,6 +17,8 @@ pub struct Options {
     /// A PostgreSQL to use; without it a private one, where there is one to start.
     pub ledger: Option<String>,
     pub gate: Option<String>,
+    /// Who vouches for a gate that is spoken to by TLS, where it is nobody that this machine trusts.
+    pub gate_ca: Option<PathBuf>,
     /// As [`Options::names`] has them; empty for all.
     pub strategies: Vec<String>,
     /// As [`Options::every_scenario`] has them; empty for all.

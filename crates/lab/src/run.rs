@@ -323,7 +323,8 @@ impl<'a> Lab<'a> {
                 None => return Err(ShopError("this mistake needs a plain Redis".to_owned())),
             },
         };
-        let place = Place { url, redis, name: format!("lab_{:016x}", servers.mark.nonce()) };
+        let authority = servers.redis.as_ref().ok().and_then(|redis| redis.authority());
+        let place = Place { url, redis, authority, name: format!("lab_{:016x}", servers.mark.nonce()) };
         Ok(Arc::new(Counter::open(way, &place, &plan.schedule).await?))
     }
 
@@ -414,7 +415,12 @@ async fn open_house(
     strategy: Strategy,
     servers: &mut Servers,
 ) -> Result<(Arc<House>, Option<Folder>), ShopError> {
-    let mut site = Site { gate: servers.gate(strategy), mark: servers.mark, ..Site::default() };
+    let mut site = Site {
+        gate: servers.gate(strategy),
+        gate_settings: servers.gate_settings(),
+        mark: servers.mark,
+        ..Site::default()
+    };
     let mut folder = None;
     match strategy.claiming() {
         Some(_) => site.postgres = servers.books().await?,
@@ -449,6 +455,7 @@ mod tests {
         let options = Options {
             ledger: None,
             gate: None,
+            gate_ca: None,
             strategies: Vec::new(),
             scenarios: Vec::new(),
             buyers: vec![5],

@@ -3,11 +3,13 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    str::FromStr,
 };
 
-use holdfast_engine::mint;
-use tokio_postgres::{Client, Config, Error, NoTls};
+use holdfast_engine::{
+    ledger::postgres::{Dial, DialError},
+    mint,
+};
+use tokio_postgres::{Client, Error};
 
 /// Databases on a server that may belong to somebody else.
 pub struct Databases {
@@ -24,7 +26,7 @@ impl std::fmt::Debug for Databases {
 }
 
 impl Databases {
-    pub async fn on(url: &str) -> Result<Self, Error> {
+    pub async fn on(url: &str) -> Result<Self, DialError> {
         Ok(Self { server: connect(url).await?, url: url.to_owned(), made: Vec::new() })
     }
 
@@ -51,10 +53,8 @@ impl Databases {
     }
 }
 
-pub async fn connect(url: &str) -> Result<Client, Error> {
-    let (client, connection) = Config::from_str(url)?.connect(NoTls).await?;
-    tokio::spawn(connection);
-    Ok(client)
+pub async fn connect(url: &str) -> Result<Client, DialError> {
+    Ok(Dial::to(url)?.connect().await?)
 }
 
 /// The address with another database in its path.

@@ -1,9 +1,16 @@
 //! The PostgreSQL and Redis that strategies run on: those that were named, or private ones. What is not there is said,
 //! and whatever needs it is left out.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use holdfast_engine::strategy::{GateNeed, Strategy};
+use holdfast_engine::{
+    gate::redis::{self as gate, Authority},
+    ledger::postgres::DialError,
+    strategy::{GateNeed, Strategy},
+};
 use holdfast_rigs::{Postgres, Redis, missing};
 
 use crate::{
@@ -40,6 +47,8 @@ pub(crate) struct RedisServers {
     /// Ours to hurt; empty when the servers were named.
     pub rigs: Arc<Vec<Redis>>,
     addresses: Vec<String>,
+    /// Who vouches for them, where they were named and are encrypted; and where that is written.
+    authority: Option<(Authority, PathBuf)>,
     pub version: String,
 }
 
@@ -52,7 +61,7 @@ impl Servers {
             None => PostgresServer::private().await,
         };
         let redis = match &options.gate {
-            Some(addresses) => Ok(RedisServers::named(addresses).await?),
+            Some(addresses) => Ok(RedisServers::named(addresses, options.gate_ca.as_deref()).await?),
             None => RedisServers::private().await,
         };
         let apart = match &redis {
@@ -92,6 +101,16 @@ impl Servers {
             GateNeed::Must(_) => redis.addresses.first().cloned(),
             _ => None,
         }
+    }
+
+    /// Who vouches for the gate, as `--gate-ca` would say it and as its settings have it.
+    pub(crate) fn gate_ca(&self) -> Option<&Path> {
+        self.redis.as_ref().ok()?.authority.as_ref().map(|(_, path)| path.as_path())
+    }
+
+    pub(crate) fn gate_settings(&self) -> gate::Settings {
+        let authority = self.redis.as_ref().ok().and_then(|redis| redis.authority().cloned());
+        gate::Settings { authority, ..gate::Settings::default() }
     }
 
     /// A fresh database, as many times as there are nodes.
@@ -150,7 +169,7 @@ impl PostgresServer {
         Self::at(&url, Some(Arc::new(rig))).await.map_err(|fault| fault.to_string())
     }
 
-    async fn at(url: &str, rig: Option<Arc<Postgres>>) -> Result<Self, tokio_postgres::Error> {
+    async fn at(url: &str, rig: Option<Arc<Postgres>>) -> Result<Self, DialError> {
         let databases = Databases::on(url).await?;
         let row = databases.server().query_one("SHOW server_version", &[]).await?;
         Ok(Self { rig, databases, version: row.get(0) })
@@ -158,39 +177,53 @@ impl PostgresServer {
 }
 
 impl RedisServers {
-    async fn named(addresses: &str) -> Result<Self, ShopError> {
+    async fn named(addresses: &str, ca: Option<&Path>) -> Result<Self, ShopError> {
         let unusable =
             |fault: redis::RedisError| ShopError(format!("the Redis of --gate cannot be used: {fault}"));
+        let read = |path: &Path| Ok((Authority::read(path).map_err(ShopError)?, path.to_owned()));
+        let authority = ca.map(read).transpose()?;
         // Sentinels share one address; everything else stands apart by commas.
-        let addresses: Vec<String> = match addresses.starts_with("redis+sentinel://") {
+        let are_sentinels = is_sentinel(addresses);
+        let addresses: Vec<String> = match are_sentinels {
             true => vec![addresses.to_owned()],
             false => addresses.split(',').map(str::to_owned).collect(),
         };
-        let version = match addresses[0].starts_with("redis+sentinel://") {
+        let version = match are_sentinels {
             true => "behind Sentinels".to_owned(),
-            false => version(&addresses[0]).await.map_err(unusable)?,
+            false => {
+                version(&addresses[0], authority.as_ref().map(|(read, _)| read)).await.map_err(unusable)?
+            }
         };
-        Ok(Self { rigs: Arc::default(), addresses, version })
+        Ok(Self { rigs: Arc::default(), addresses, authority, version })
     }
 
     async fn private() -> Result<Self, String> {
         let rigs = start_apart().await?;
         let addresses: Vec<String> = rigs.iter().map(Redis::url).collect();
-        let version = version(&addresses[0]).await.map_err(|fault| fault.to_string())?;
-        Ok(Self { rigs: Arc::new(rigs), addresses, version })
+        let version = version(&addresses[0], None).await.map_err(|fault| fault.to_string())?;
+        Ok(Self { rigs: Arc::new(rigs), addresses, authority: None, version })
     }
 
     /// Removes the keys of this run from servers that can be spoken to directly. Elsewhere, and where this fails, what
     /// the gates wrote ends by itself, after a day at most.
     async fn forget(&self, mark: Mark) {
-        for address in self.addresses.iter().filter(|address| !address.contains("sentinel")) {
-            let _ = forget_keys(address, &[&format!("hf:{{lab-{mark}*"), &format!("lab_{mark}*")]).await;
+        for address in self.addresses.iter().filter(|address| !is_sentinel(address)) {
+            let _ = forget_keys(
+                address,
+                self.authority(),
+                &[&format!("hf:{{lab-{mark}*"), &format!("lab_{mark}*")],
+            )
+            .await;
         }
     }
 
     /// The server that single-server strategies and the mistakes use, where it can be spoken to directly.
     pub(crate) fn first(&self) -> Option<&str> {
-        self.addresses.first().map(String::as_str).filter(|address| !address.contains("sentinel"))
+        self.addresses.first().map(String::as_str).filter(|address| !is_sentinel(address))
+    }
+
+    pub(crate) fn authority(&self) -> Option<&Authority> {
+        self.authority.as_ref().map(|(read, _)| read)
     }
 }
 
@@ -205,15 +238,23 @@ async fn start_apart() -> Result<Vec<Redis>, String> {
     started.map_err(|fault| fault.to_string())?.map_err(|fault| fault.to_string())
 }
 
-async fn version(address: &str) -> redis::RedisResult<String> {
-    let mut connection = redis::Client::open(address)?.get_multiplexed_async_connection().await?;
+fn is_sentinel(address: &str) -> bool {
+    ["redis+sentinel://", "rediss+sentinel://"].iter().any(|scheme| address.starts_with(scheme))
+}
+
+async fn version(address: &str, authority: Option<&Authority>) -> redis::RedisResult<String> {
+    let mut connection = gate::connect(address, authority).await?;
     let info: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await?;
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     Ok(version.unwrap_or("unknown").trim().to_owned())
 }
 
-async fn forget_keys(address: &str, patterns: &[&str]) -> redis::RedisResult<()> {
-    let mut connection = redis::Client::open(address)?.get_multiplexed_async_connection().await?;
+async fn forget_keys(
+    address: &str,
+    authority: Option<&Authority>,
+    patterns: &[&str],
+) -> redis::RedisResult<()> {
+    let mut connection = gate::connect(address, authority).await?;
     for pattern in patterns {
         let mut cursor = 0u64;
         loop {

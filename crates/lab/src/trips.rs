@@ -73,7 +73,12 @@ async fn book(house: &Arc<House>, scenario: Scenario, seed: u64) -> Result<Figur
 /// them.
 async fn flushes(strategy: Strategy, seed: u64, servers: &mut Servers) -> Result<Option<f64>, ShopError> {
     let urls = servers.books().await?;
-    let site = Site { postgres: urls.clone(), gate: servers.gate(strategy), ..Site::default() };
+    let site = Site {
+        postgres: urls.clone(),
+        gate: servers.gate(strategy),
+        gate_settings: servers.gate_settings(),
+        ..Site::default()
+    };
     // Makes the tables, which is not to be counted.
     drop(House::open(strategy, &site).await?);
     let server = servers.postgres.as_ref().map_err(|why| ShopError(why.clone()))?.databases.server();

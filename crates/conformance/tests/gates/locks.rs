@@ -27,7 +27,7 @@ fn urls(servers: &[Redis]) -> String {
     servers.iter().map(Redis::url).collect::<Vec<_>>().join(",")
 }
 
-async fn shop(strategy: Strategy, urls: &str, settings: Settings) -> Shop {
+pub(crate) async fn shop(strategy: Strategy, urls: &str, settings: Settings) -> Shop {
     let shop = Shop::new(strategy, urls, settings);
     shop.sell(hall()).await;
     shop.sell(fest()).await;

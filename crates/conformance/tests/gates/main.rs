@@ -1,5 +1,7 @@
 //! Every gate before a real ledger, on private Redis servers that are hurt on purpose.
 
+#[path = "../shared/certificates.rs"]
+mod certificates;
 mod counting;
 mod faults;
 mod limits;
@@ -9,4 +11,5 @@ mod rates;
 mod rebuild;
 mod sharing;
 mod shop;
+mod tls;
 mod topologies;

@@ -1,5 +1,7 @@
 //! The proof, in one binary: stories, random sequences, concurrent histories, seeded bugs and crashes.
 
+#[path = "../shared/certificates.rs"]
+mod certificates;
 mod crashes;
 mod histories;
 mod payments;

@@ -3,9 +3,16 @@
 //! Each server of ours works in a database of its own, made for the occasion and dropped afterwards, so that none
 //! follows another's journal.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use holdfast_engine::gate::redis::inspect::{self, Look};
+use holdfast_engine::gate::redis::{
+    Authority,
+    inspect::{self, Look},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -29,7 +36,13 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct Servers {
     pub(super) ledger: String,
-    pub(super) gate: Option<String>,
+    pub(super) gate: Option<Gate>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Gate {
+    pub(super) addresses: String,
+    pub(super) authority: Option<PathBuf>,
 }
 
 /// Those that need no Redis, those that need one, and the one that needs a majority of several.
@@ -42,9 +55,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Servers {
     /// Every strategy that these servers can run, and the gate it stands behind.
-    async fn strategies(&self) -> Vec<(&'static str, Option<&str>)> {
+    async fn strategies(&self) -> Vec<(&'static str, Option<&Gate>)> {
         let mut all: Vec<_> = UNGATED.map(|name| (name, None)).into();
-        if let Some(gate) = self.gate.as_deref() {
+        if let Some(gate) = &self.gate {
             all.extend(GATED.map(|name| (name, Some(gate))));
             if are_independent(gate).await {
                 all.extend(BY_MAJORITY.map(|name| (name, Some(gate))));
@@ -55,8 +68,9 @@ impl Servers {
 }
 
 /// Whether these are enough servers for a majority, each by itself: the members of a Cluster are not.
-async fn are_independent(gate: &str) -> bool {
-    let looks = inspect::look(gate, PATIENCE).await.unwrap_or_default();
+async fn are_independent(gate: &Gate) -> bool {
+    let authority = gate.authority.as_deref().and_then(|path| Authority::read(path).ok());
+    let looks = inspect::look(&gate.addresses, authority.as_ref(), PATIENCE).await.unwrap_or_default();
     let alone = |look: &Look| look.seen.as_ref().is_ok_and(|seen| seen.mode == "standalone");
     looks.len() >= 3 && looks.iter().all(alone)
 }
@@ -93,11 +107,13 @@ async fn in_databases(
     Ok(figures)
 }
 
-async fn start(databases: &mut Databases, strategy: &str, gate: Option<&str>) -> Result<Server, Failure> {
+async fn start(databases: &mut Databases, strategy: &str, gate: Option<&Gate>) -> Result<Server, Failure> {
     let url = databases.fresh().await?;
     let mut args = vec!["--ledger", url.as_str(), "--strategy", strategy];
     if let Some(gate) = gate {
-        args.extend(["--gate", gate]);
+        args.extend(["--gate", &gate.addresses]);
+        let authority = gate.authority.as_deref().and_then(Path::to_str);
+        args.extend(authority.into_iter().flat_map(|path| ["--gate-ca", path]));
     }
     Server::start_with(&args)
 }
@@ -156,7 +172,7 @@ async fn hot_stock(plan: &Plan, databases: &mut Databases) -> Result<Figure, Fai
 }
 
 /// A seat that is gone, asked for again and again, with the gate in front.
-async fn refusals(plan: &Plan, gate: &str, databases: &mut Databases) -> Result<Figure, Failure> {
+async fn refusals(plan: &Plan, gate: &Gate, databases: &mut Databases) -> Result<Figure, Failure> {
     let server = start(databases, "batched", Some(gate)).await?;
     let taken = Arc::new(Inventory::new("taken", 1, 1, 100));
     on_sale(&server, &taken).await?;

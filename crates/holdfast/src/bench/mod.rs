@@ -58,6 +58,9 @@ pub struct BenchArgs {
     /// And with this Redis as the gate; with three or more of them, comma between, `redlock` as well
     #[arg(long, value_name = "URL,URL", requires = "ledger")]
     gate: Option<String>,
+    /// Who vouches for a gate at rediss://, as PEM
+    #[arg(long, value_name = "FILE", requires = "gate")]
+    gate_ca: Option<PathBuf>,
     /// Where to keep the books meanwhile: a real disk [default: the folder for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -141,7 +144,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let folder = Scratch::make(args.dir.as_deref())?;
     let plan = Plan::new(args, &folder.0);
     let machine = report::Machine::look(&folder.0).map_err(|fault| cannot_use(&folder.0, fault))?;
-    let servers = args.ledger.clone().map(|ledger| many::Servers { ledger, gate: args.gate.clone() });
+    let gate = args.gate.clone().map(|addresses| many::Gate { addresses, authority: args.gate_ca.clone() });
+    let servers = args.ledger.clone().map(|ledger| many::Servers { ledger, gate });
     let figures = load::on_own_thread(async move {
         match servers {
             Some(servers) => many::measure(&plan, &servers, &groups).await,

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use holdfast_engine::ledger::postgres::DialError;
 use holdfast_lab::scratch;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::Client;
 
 use super::interrupted;
 use crate::failure::Failure;
@@ -30,7 +31,7 @@ pub(super) async fn connect(url: &str) -> Result<Client, Failure> {
     scratch::connect(url).await.map_err(unusable)
 }
 
-fn unusable(fault: Error) -> Failure {
+fn unusable(fault: DialError) -> Failure {
     Failure::usage(
         "the PostgreSQL of --ledger cannot be used",
         "check the address, and that it may make databases",

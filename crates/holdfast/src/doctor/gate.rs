@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use holdfast_engine::gate::redis::inspect::{self, Look, Seen};
+use holdfast_engine::gate::redis::{
+    OpenError,
+    inspect::{self, Look, Seen},
+};
 
 use super::{Finding, clocks};
 use crate::{
@@ -20,7 +23,7 @@ const SLOW_PART: u32 = 5;
 pub(super) fn all(gate: &Gate) -> Vec<Finding> {
     const CHECK: &str = "Redis";
     let looked = match node::short_runtime() {
-        Ok(runtime) => runtime.block_on(inspect::look(&gate.addresses, gate.settings.connect_timeout)),
+        Ok(runtime) => runtime.block_on(look(gate)),
         Err(fault) => return vec![Finding::ill(CHECK, fault.to_string(), "look at the limits of this user")],
     };
     let place = without_password(&gate.addresses);
@@ -32,19 +35,27 @@ pub(super) fn all(gate: &Gate) -> Vec<Finding> {
     }
 }
 
+async fn look(gate: &Gate) -> Result<Vec<Look>, OpenError> {
+    let Gate { addresses, settings, .. } = gate;
+    inspect::look(addresses, settings.authority.as_ref(), settings.connect_timeout).await
+}
+
 fn judge(look: Look, timeout: Duration) -> Vec<Finding> {
     let findings = match &look.seen {
         // Bookings go on without it; that is what doubtful means.
         Err(fault) => vec![Finding::doubtful(
             "Redis",
             format!("does not answer: {fault}"),
-            "start it, or correct --gate; meanwhile every request asks PostgreSQL",
+            "start it, or correct --gate (or gate_ca, with rediss://); meanwhile every request asks PostgreSQL",
         )],
-        Ok(seen) if seen.mode == "sentinel" => vec![version(seen), round_trip(seen, timeout)],
+        Ok(seen) if seen.mode == "sentinel" => {
+            vec![version(seen), encryption(seen), round_trip(seen, timeout)]
+        }
         Ok(seen) => {
             let harm = "a gate forgets holds by this clock";
             let mut findings = vec![
                 version(seen),
+                encryption(seen),
                 role(seen),
                 eviction(seen),
                 persistence(seen),
@@ -66,6 +77,10 @@ fn version(seen: &Seen) -> Finding {
         OLDEST.. => Finding::well(CHECK, found),
         _ => Finding::doubtful(CHECK, found, "upgrade Redis to 6 or newer"),
     }
+}
+
+fn encryption(seen: &Seen) -> Finding {
+    Finding::well("Redis encryption", seen.encryption.to_string())
 }
 
 fn role(seen: &Seen) -> Finding {

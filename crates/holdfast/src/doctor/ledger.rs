@@ -14,6 +14,9 @@ const OLDEST: i32 = 140_000;
 const SLOW_ROUND_TRIP: Duration = Duration::from_millis(5);
 const SLOW_COMMIT: Duration = Duration::from_millis(20);
 
+const TLS_ADVICE: &str = "let sslmode in --ledger say how much is checked, sslrootcert who vouches for the server, and the \
+                          host be called as its certificate has it";
+
 /// `batches` of a node may be under way at once.
 pub(super) fn all(connecting: &Connecting, batches: usize) -> Vec<Finding> {
     const CHECK: &str = "PostgreSQL";
@@ -30,7 +33,10 @@ pub(super) fn all(connecting: &Connecting, batches: usize) -> Vec<Finding> {
         }
         Err(fault) => {
             let advice = match fault {
-                Unreached::NotThere(_) => "start it, or correct --ledger or HOLDFAST_LEDGER",
+                Unreached::Insecure(_) => TLS_ADVICE,
+                Unreached::NotThere(_) | Unreached::Address(_) => {
+                    "start it, or correct --ledger or HOLDFAST_LEDGER"
+                }
                 Unreached::TurnedAway(_) => {
                     "correct user, password and database in --ledger or HOLDFAST_LEDGER"
                 }
@@ -43,6 +49,7 @@ pub(super) fn all(connecting: &Connecting, batches: usize) -> Vec<Finding> {
 fn judge(seen: &Seen, ours: usize) -> Vec<Finding> {
     let mut findings = vec![
         version(seen),
+        Finding::well("encryption", seen.encryption.to_string()),
         writes(seen),
         must_be_on("fsync", &seen.fsync, "a power cut may lose or break what was sold"),
         must_be_on(

@@ -45,6 +45,9 @@ pub struct LabArgs {
     /// Use this Redis, or several with commas (redlock needs three), instead of private ones
     #[arg(long, value_name = "redis://…")]
     gate: Option<String>,
+    /// Who vouches for a gate at rediss://, as PEM
+    #[arg(long, value_name = "FILE", requires = "gate")]
+    gate_ca: Option<PathBuf>,
     /// Only these, mistakes included; all without it
     #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]
     strategies: Vec<String>,
@@ -107,6 +110,7 @@ impl LabArgs {
         Ok(Options {
             ledger: self.ledger.clone(),
             gate: self.gate.clone(),
+            gate_ca: self.gate_ca.clone(),
             strategies: self.strategies.clone(),
             scenarios: self.scenarios.clone(),
             buyers,

@@ -14,7 +14,8 @@ use crate::{failure::Failure, load::stopwatch, settings::without_password};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Returns when PostgreSQL takes questions. What cannot heal by itself, such as a wrong password, is not waited for.
+/// Returns when PostgreSQL takes questions. What cannot heal by itself, such as a wrong password or
+/// certificate, is not waited for.
 pub async fn wait_for(connecting: &Connecting, patience: Duration) -> Result<(), Failure> {
     let began = stopwatch();
     let mut pause = FIRST_PAUSE;
@@ -23,7 +24,7 @@ pub async fn wait_for(connecting: &Connecting, patience: Duration) -> Result<(),
             Ok(()) => break,
             Err(fault) => fault,
         };
-        if matches!(fault, Unreached::TurnedAway(_)) || began.elapsed() + pause > patience {
+        if !matches!(fault, Unreached::NotThere(_)) || began.elapsed() + pause > patience {
             return Err(unreached(connecting, patience, fault));
         }
         if pause == FIRST_PAUSE {
@@ -50,6 +51,12 @@ fn unreached(connecting: &Connecting, patience: Duration, fault: Unreached) -> F
             let what = format!("PostgreSQL turns us away at {ledger}");
             let next =
                 "correct user, password and database in --ledger or HOLDFAST_LEDGER; the database must exist";
+            Failure::unreachable(what, next).because(fault)
+        }
+        Unreached::Insecure(_) | Unreached::Address(_) => {
+            let what = format!("there is no TLS as --ledger demands it at {ledger}");
+            let next = "sslmode says how much is checked, sslrootcert who vouches for the server; docs/operations.md \
+                        has both";
             Failure::unreachable(what, next).because(fault)
         }
         Unreached::NotThere(_) => {

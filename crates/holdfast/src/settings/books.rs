@@ -170,7 +170,8 @@ mod tests {
         assert!(refused(&[LEDGER, ("strategy", "best")]).contains("there is no strategy"));
         assert!(refused(&[("ledger", "")]).contains("postgres://"));
         assert!(refused(&[("ledger", "mysql://u:secret@h/db")]).contains("postgres://"));
-        assert!(refused(&[("ledger", "postgres://u:secret@h/db?sslmode=require")]).contains("TLS"));
+        assert!(refused(&[("ledger", "postgres://u:secret@h/db?sslmode=on")]).contains("no sslmode \"on\""));
+        assert!(check(&[("ledger", "postgres://u:secret@h/db?sslmode=require")]).is_ok());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The gate: which Redis refuses before PostgreSQL is asked, how, and within which bounds.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::Path, time::Duration};
 
 use holdfast_engine::{
-    gate::redis::{self, LockSettings, RateSettings, inspect},
+    gate::redis::{self, Authority, LockSettings, RateSettings, inspect},
     strategy::{GateNeed, Strategy},
 };
 
@@ -45,7 +45,7 @@ impl Reader<'_> {
             self.fault("gate", rule);
             return None;
         };
-        if let Err(rule) = inspect::address(&addresses) {
+        if let Err(rule) = inspect::address(&addresses, settings.authority.as_ref()) {
             self.fault("gate", rule);
         }
         settings.faults().into_iter().for_each(|rule| self.fault("gate", rule));
@@ -58,8 +58,14 @@ impl Reader<'_> {
         }
     }
 
+    fn authority(&mut self) -> Option<Authority> {
+        let path = self.given("gate_ca")?;
+        Authority::read(Path::new(&path)).map_err(|rule| self.fault("gate_ca", rule)).ok()
+    }
+
     fn gate_settings(&mut self) -> redis::Settings {
         redis::Settings {
+            authority: self.authority(),
             timeout: self.duration("gate_timeout", MS..=SECOND),
             connect_timeout: self.duration("gate_connect_timeout", MS..=HOUR),
             failures_to_open: self.count("gate_failures", 1..=MANY) as u32,
@@ -119,6 +125,8 @@ mod tests {
         let refused = |given: &[(&'static str, &str)]| check(given).unwrap_err()[0].rule.clone();
         assert!(refused(&[GATE]).contains("leave --gate out"));
         assert!(refused(&[LEDGER, ("gate", "http://:secret@h")]).contains("must be redis://"));
+        assert!(refused(&[LEDGER, ("gate", "rediss://:secret@h/#insecure")]).contains("gate_ca"));
+        assert!(refused(&[LEDGER, GATE, ("gate_ca", "/nowhere/ca.pem")]).contains("cannot be read"));
         assert!(refused(&[LEDGER, GATE, ("gate_pass_live", "10ms")]).contains("a pass must live"));
     }
 }

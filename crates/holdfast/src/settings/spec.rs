@@ -395,6 +395,12 @@ pub const SPECS: &[Spec] = &[
         "How often expired holds are written down; no promise depends on it; 0s for never",
     ),
     setting(POSTGRES, "pg_tidy_slice", "N", "512", "Expiries written down at once"),
+    optional(
+        GATE,
+        "gate_ca",
+        "FILE",
+        "Who vouches for rediss:// servers, as PEM [default: the authorities that this machine trusts]",
+    ),
     setting(
         GATE,
         "gate_timeout",

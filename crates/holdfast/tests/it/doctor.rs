@@ -31,6 +31,7 @@ fn a_healthy_postgresql_and_redis_are_well() {
     for check in [
         "PostgreSQL",
         "version",
+        "encryption",
         "takes writes",
         "fsync",
         "full_page_writes",
@@ -40,6 +41,7 @@ fn a_healthy_postgresql_and_redis_are_well() {
         "clocks",
         "schema",
         "Redis",
+        "Redis encryption",
         "Redis role",
         "Redis memory",
         "Redis persistence",

@@ -48,7 +48,9 @@ fn failed(fault: &Fault) -> Outcome {
             Outcome::Fail(Reason::Other(error.code().map_or("error", SqlState::code).to_owned()))
         }
         Fault::Sql(_) => Outcome::Unknown,
-        Fault::Pool(_) | Fault::Redis(_) => Outcome::Fail(Reason::Other("unavailable".to_owned())),
+        Fault::Address(_) | Fault::Pool(_) | Fault::Redis(_) => {
+            Outcome::Fail(Reason::Other("unavailable".to_owned()))
+        }
     }
 }
 

@@ -113,6 +113,8 @@ pub(crate) enum Took {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error(transparent)]
+    Address(#[from] holdfast_engine::ledger::postgres::BadAddress),
+    #[error(transparent)]
     Sql(#[from] tokio_postgres::Error),
     #[error(transparent)]
     Pool(#[from] deadpool_postgres::PoolError),

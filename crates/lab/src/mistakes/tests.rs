@@ -21,7 +21,8 @@ impl Servers {
 
     async fn judged(&self, way: Arc<dyn Way>, run: u32, schedule: &Schedule) -> (Verdict, Option<String>) {
         let (url, redis) = (self.postgres.url(), self.redis.url());
-        let place = Place { url: &url, redis: Some(&redis), name: format!("{}_{run}", way.name()) };
+        let place =
+            Place { url: &url, redis: Some(&redis), authority: None, name: format!("{}_{run}", way.name()) };
         let evidence = way.evidence(schedule.buyers.len() as u32);
         let counter = Arc::new(Counter::open(way, &place, schedule).await.expect("a shop"));
         let served = crowd::serve(Arc::clone(&counter) as _, schedule, crowd::NO_HURRY).await;

@@ -1,12 +1,15 @@
 //! The tables, the connections and the few statements that every mistaken shop shares.
 
-use std::{str::FromStr, time::Duration};
+use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool_postgres::{Object, Pool};
 use holdfast_checker::history::{Claim, Ending, KeptBooking, KeptHold, KeptState};
+use holdfast_engine::{
+    gate::redis::{self as gate, Authority},
+    ledger::postgres::Dial,
+};
 use redis::aio::MultiplexedConnection;
 use tokio::time::sleep;
-use tokio_postgres::{Config, NoTls};
 
 use super::Fault;
 use crate::{shop::AskAbout, shop::AskHold, watch::Watch};
@@ -41,6 +44,7 @@ pub(crate) struct Till {
 pub(crate) struct Place<'a> {
     pub url: &'a str,
     pub redis: Option<&'a str>,
+    pub authority: Option<&'a Authority>,
     pub name: String,
 }
 
@@ -51,13 +55,12 @@ impl Till {
         units: &[u32],
         hold_ttl: Duration,
     ) -> Result<Self, Fault> {
-        let mut config = Config::from_str(place.url)?;
-        config.options(format!("-c search_path={}", place.name));
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config, NoTls, recycling);
-        let pool = Pool::builder(manager).max_size(CONNECTIONS).build().expect("a pool needs no timeouts");
+        let mut dial = Dial::to(place.url)?;
+        dial.config_mut().options(format!("-c search_path={}", place.name));
+        let pool =
+            Pool::builder(dial.manager()).max_size(CONNECTIONS).build().expect("a pool needs no timeouts");
         let redis = match place.redis {
-            Some(address) => Some(redis::Client::open(address)?.get_multiplexed_async_connection().await?),
+            Some(address) => Some(gate::connect(address, place.authority).await?),
             None => None,
         };
         let till = Self { pool, redis, prefix: place.name.clone(), hold_ttl };

@@ -12,6 +12,7 @@ mod plans;
 mod refuses;
 mod rooms;
 mod seeded_bugs;
+mod tls;
 mod traps;
 
 use std::thread;

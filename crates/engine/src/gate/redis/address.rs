@@ -1,13 +1,19 @@
 //! Where Redis is: what `--gate` names.
 //!
 //! `redis://host:port[,redis://host:port…]` for one server, several independent ones or members of a Cluster, which
-//! say so themselves; `redis+sentinel://host:port,host:port/name` for a master that Sentinels know by name.
+//! say so themselves; `redis+sentinel://host:port,host:port/name` for a master that Sentinels know by name. `rediss` instead
+//! of `redis` encrypts.
 
-use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use redis::{ConnectionInfo, RedisConnectionInfo};
 
-use super::OpenError;
+use super::{
+    OpenError,
+    dial::{self, Authority},
+};
+use crate::tls::Encryption;
 
-const SENTINEL: &str = "redis+sentinel://";
+/// How an address of Sentinels begins, and how that of one of them and of the master.
+const SENTINELS: [(&str, &str); 2] = [("redis+sentinel://", "redis://"), ("rediss+sentinel://", "rediss://")];
 const SENTINEL_PORT: u16 = 26379;
 
 #[derive(Debug, Clone)]
@@ -18,15 +24,24 @@ pub(super) enum Address {
         sentinels: Vec<ConnectionInfo>,
         master: String,
         login: RedisConnectionInfo,
+        /// `redis://` or `rediss://`, which the master is spoken to by as well.
+        scheme: &'static str,
     },
 }
 
 impl Address {
-    pub(super) fn parse(text: &str) -> Result<Self, OpenError> {
-        match text.strip_prefix(SENTINEL) {
-            Some(rest) => sentinel(text, rest),
-            None => servers(text).map(Self::Servers),
+    pub(super) fn parse(text: &str, authority: Option<&Authority>) -> Result<Self, OpenError> {
+        let named = |(prefix, scheme): &(_, &'static str)| Some((text.strip_prefix(*prefix)?, *scheme));
+        match SENTINELS.iter().find_map(named) {
+            Some((rest, scheme)) => sentinel(text, rest, scheme, authority),
+            None => servers(text, authority).map(Self::Servers),
         }
+    }
+
+    /// Whether all of it is.
+    pub(super) fn is_encrypted(&self) -> bool {
+        let (Self::Servers(servers) | Self::Sentinel { sentinels: servers, .. }) = self;
+        servers.iter().all(|server| dial::encryption(server) != Encryption::None)
     }
 
     /// Each server by itself, for a majority of them.
@@ -38,9 +53,9 @@ impl Address {
     }
 }
 
-fn servers(text: &str) -> Result<Vec<ConnectionInfo>, OpenError> {
+fn servers(text: &str, authority: Option<&Authority>) -> Result<Vec<ConnectionInfo>, OpenError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let servers: Vec<_> = parts.map(info).collect::<Result<_, _>>()?;
+    let servers: Vec<_> = parts.map(|part| info(part, authority)).collect::<Result<_, _>>()?;
     if servers.is_empty() {
         Err(OpenError::Address { address: text.into(), why: "it is empty".into() })
     } else {
@@ -48,15 +63,20 @@ fn servers(text: &str) -> Result<Vec<ConnectionInfo>, OpenError> {
     }
 }
 
-fn info(address: &str) -> Result<ConnectionInfo, OpenError> {
+fn info(address: &str, authority: Option<&Authority>) -> Result<ConnectionInfo, OpenError> {
     let bad = |why: redis::RedisError| OpenError::Address {
         address: without_password(address),
         why: why.to_string(),
     };
-    address.into_connection_info().map_err(bad)
+    dial::server(address, authority).map_err(bad)
 }
 
-fn sentinel(whole: &str, rest: &str) -> Result<Address, OpenError> {
+fn sentinel(
+    whole: &str,
+    rest: &str,
+    scheme: &'static str,
+    authority: Option<&Authority>,
+) -> Result<Address, OpenError> {
     let bad = |why: &str| OpenError::Address { address: without_password(whole), why: why.into() };
     let (hosts, master) =
         rest.split_once('/').ok_or_else(|| bad("the master's name is missing after a /"))?;
@@ -65,19 +85,19 @@ fn sentinel(whole: &str, rest: &str) -> Result<Address, OpenError> {
         return Err(bad("the master's name is missing after a /"));
     }
     let with_port = |host: &str| match host.contains(':') {
-        true => format!("redis://{host}"),
-        false => format!("redis://{host}:{SENTINEL_PORT}"),
+        true => format!("{scheme}{host}"),
+        false => format!("{scheme}{host}:{SENTINEL_PORT}"),
     };
     let hosts = hosts.split(',').map(str::trim).filter(|host| !host.is_empty());
-    let sentinels: Vec<_> = hosts.map(|host| info(&with_port(host))).collect::<Result<_, _>>()?;
+    let sentinels: Vec<_> = hosts.map(|host| info(&with_port(host), authority)).collect::<Result<_, _>>()?;
     if sentinels.is_empty() {
         return Err(bad("no Sentinel is named"));
     }
     let login = match login {
         "" => RedisConnectionInfo::default(),
-        login => info(&format!("redis://{login}@master"))?.redis_settings().clone(),
+        login => info(&format!("redis://{login}@master"), None)?.redis_settings().clone(),
     };
-    Ok(Address::Sentinel { sentinels, master: master.to_owned(), login })
+    Ok(Address::Sentinel { sentinels, master: master.to_owned(), login, scheme })
 }
 
 /// For messages: what stands before the @ stays out of logs.
@@ -96,7 +116,7 @@ mod tests {
 
     #[test]
     fn addresses_are_told_apart() {
-        let count = |text: &str| match Address::parse(text).unwrap() {
+        let count = |text: &str| match Address::parse(text, None).unwrap() {
             Address::Servers(servers) => (servers.len(), String::new()),
             Address::Sentinel { sentinels, master, .. } => (sentinels.len(), master),
         };
@@ -104,16 +124,26 @@ mod tests {
         assert_eq!(count("redis://a:1, redis://b:2,redis://c:3"), (3, String::new()));
         assert_eq!(count("redis+sentinel://a,b:7000/shop"), (2, "shop".to_owned()));
         assert_eq!(count("redis+sentinel://:secret@a/shop"), (1, "shop".to_owned()));
+        assert_eq!(count("rediss+sentinel://a,b/shop"), (2, "shop".to_owned()));
         for bad in
             ["", ",", "http://a", "redis+sentinel://a", "redis+sentinel:///shop", "redis+sentinel://a/"]
         {
-            assert!(Address::parse(bad).is_err(), "{bad}");
+            assert!(Address::parse(bad, None).is_err(), "{bad}");
         }
     }
 
     #[test]
+    fn what_is_encrypted_is_encrypted_all_the_way() {
+        let encrypted = |text: &str| Address::parse(text, None).unwrap().is_encrypted();
+        assert!(encrypted("rediss://a,rediss://b"));
+        assert!(!encrypted("rediss://a,redis://b"));
+        assert!(encrypted("rediss+sentinel://a,b/shop"));
+        assert!(!encrypted("redis+sentinel://a/shop"));
+    }
+
+    #[test]
     fn a_password_stays_out_of_messages() {
-        let fault = Address::parse("http://user:secret@host/").unwrap_err().to_string();
+        let fault = Address::parse("http://user:secret@host/", None).unwrap_err().to_string();
         assert!(!fault.contains("secret"), "{fault}");
     }
 }

@@ -4,19 +4,26 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use redis::{
-    AsyncConnectionConfig, Client, ConnectionInfo, FromRedisValue, IntoConnectionInfo, RedisError,
-    RedisResult, aio::MultiplexedConnection, cmd,
+use redis::{ConnectionInfo, FromRedisValue, RedisError, RedisResult, aio::MultiplexedConnection, cmd};
+
+use super::{
+    OpenError,
+    address::Address,
+    dial::{self, Authority},
+};
+use crate::{
+    clock::{Clock, SystemClock},
+    tls::Encryption,
 };
 
-use super::{OpenError, address::Address};
-use crate::clock::{Clock, SystemClock};
-
 /// Whether these are addresses that can be used; if not, the rule that they break.
-pub fn address(addresses: &str) -> Result<(), String> {
+pub fn address(addresses: &str, authority: Option<&Authority>) -> Result<(), String> {
     const RULE: &str = "must be redis://host:port, several of them with commas between them, or \
-                        redis+sentinel://host,host/name";
-    match Address::parse(addresses) {
+                        redis+sentinel://host,host/name; or the same with rediss";
+    match Address::parse(addresses, authority) {
+        Ok(parsed) if authority.is_some() && !parsed.is_encrypted() => {
+            Err("gate_ca counts with rediss:// only: without it nobody is asked who they are".to_owned())
+        }
         Ok(_) => Ok(()),
         // Not the address itself: it may carry a password.
         Err(OpenError::Address { why, .. }) => Err(format!("{RULE}: {why}")),
@@ -50,21 +57,26 @@ pub struct Seen {
     pub snapshots: String,
     /// `ok` or `fail`, of a member of a Cluster.
     pub cluster_state: Option<String>,
+    pub encryption: Encryption,
     pub round_trip: Duration,
     /// By how much its clock is ahead of ours; half a round trip of it is noise.
     pub clock_ahead_ms: i64,
 }
 
 /// Looks at every server that is named; behind Sentinels, at those and at the master they name.
-pub async fn look(addresses: &str, patience: Duration) -> Result<Vec<Look>, OpenError> {
+pub async fn look(
+    addresses: &str,
+    authority: Option<&Authority>,
+    patience: Duration,
+) -> Result<Vec<Look>, OpenError> {
     let mut looks = Vec::new();
-    match Address::parse(addresses)? {
+    match Address::parse(addresses, authority)? {
         Address::Servers(servers) => {
             for server in servers {
                 looks.push(look_at(&server, server.addr().to_string(), patience).await);
             }
         }
-        Address::Sentinel { sentinels, master, login } => {
+        Address::Sentinel { sentinels, master, login, scheme } => {
             let mut found = None;
             for sentinel in sentinels {
                 let named = master_of(&sentinel, &master, patience).await;
@@ -74,7 +86,7 @@ pub async fn look(addresses: &str, patience: Duration) -> Result<Vec<Look>, Open
                 looks.push(Look { seen: named.and(look.seen), ..look });
             }
             if let Some(address) = found {
-                let place = format!("redis://{address}").into_connection_info();
+                let place = dial::server(&format!("{scheme}{address}"), authority);
                 let place = place.map(|place| place.set_redis_settings(login));
                 let name = format!("{master} ({address})");
                 looks.push(match place {
@@ -104,29 +116,27 @@ async fn master_of(sentinel: &ConnectionInfo, master: &str, patience: Duration) 
 async fn look_at(server: &ConnectionInfo, name: String, patience: Duration) -> Look {
     let seen = async {
         let mut connection = connect(server, patience).await?;
-        look_with(&mut connection).await
+        look_with(&mut connection, dial::encryption(server)).await
     };
     Look { server: name, seen: seen.await.map_err(|fault: RedisError| fault.to_string()) }
 }
 
 async fn connect(server: &ConnectionInfo, patience: Duration) -> RedisResult<MultiplexedConnection> {
-    let bounds = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(patience))
-        .set_response_timeout(Some(patience));
-    Client::open(server.clone())?.get_multiplexed_async_connection_with_config(&bounds).await
+    dial::to_one(server, &dial::bounds(patience)).await
 }
 
-async fn look_with(connection: &mut MultiplexedConnection) -> RedisResult<Seen> {
+async fn look_with(connection: &mut MultiplexedConnection, encryption: Encryption) -> RedisResult<Seen> {
     let info: String = cmd("INFO").query_async(connection).await?;
     let said = |name: &str| {
         let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.unwrap_or_default().trim().to_owned()
     };
     let round_trip = round_trip(connection).await?;
-    let ours = SystemClock::new();
-    let (seconds, micros): (i64, i64) = cmd("TIME").query_async(connection).await?;
-    let theirs = seconds * 1000 + micros / 1000 + round_trip.as_millis() as i64 / 2;
-    let clock_ahead_ms = theirs - ours.now().ms();
+    // A Sentinel does not tell the time, and nothing ends by its clock.
+    let clock_ahead_ms = match said("redis_mode").as_str() {
+        "sentinel" => 0,
+        _ => clock_ahead(connection, round_trip).await?,
+    };
     let cluster_state = match said("cluster_enabled").as_str() {
         "1" => Some(cluster_state(connection).await?),
         _ => None,
@@ -141,6 +151,7 @@ async fn look_with(connection: &mut MultiplexedConnection) -> RedisResult<Seen> 
         append_fsync: setting(connection, "appendfsync").await,
         snapshots: setting(connection, "save").await,
         cluster_state,
+        encryption,
         round_trip,
         clock_ahead_ms,
     })
@@ -158,6 +169,13 @@ async fn round_trip(connection: &mut MultiplexedConnection) -> RedisResult<Durat
     }
     took.sort_unstable();
     Ok(took[MEASUREMENTS / 2])
+}
+
+async fn clock_ahead(connection: &mut MultiplexedConnection, round_trip: Duration) -> RedisResult<i64> {
+    let ours = SystemClock::new();
+    let (seconds, micros): (i64, i64) = cmd("TIME").query_async(connection).await?;
+    let theirs = seconds * 1000 + micros / 1000 + round_trip.as_millis() as i64 / 2;
+    Ok(theirs - ours.now().ms())
 }
 
 async fn cluster_state(connection: &mut MultiplexedConnection) -> RedisResult<String> {

@@ -17,6 +17,7 @@ mod bitmap;
 mod breaker;
 mod counting;
 mod decr;
+mod dial;
 mod epoch;
 pub mod inspect;
 mod layered;
@@ -41,6 +42,7 @@ pub(crate) use lock::Locked;
 pub(crate) use server::Aside;
 use server::Server;
 
+pub use dial::{Authority, connect};
 pub use settings::{LockSettings, RateSettings, Settings};
 
 use super::{Gate, GateBooks};
@@ -120,7 +122,7 @@ pub fn open(
     if !faults.is_empty() {
         return Err(OpenError::Settings(faults));
     }
-    let address = Address::parse(addresses)?;
+    let address = Address::parse(addresses, settings.authority.as_ref())?;
     let keep = |address| Server::keep(address, &settings, Arc::clone(&parts.clock));
     let judge = match strategy {
         Strategy::Lua => &lua::JUDGE,
@@ -158,7 +160,7 @@ impl SharedRedis {
         apart: bool,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let mut address = Address::parse(addresses)?;
+        let mut address = Address::parse(addresses, settings.authority.as_ref())?;
         if apart {
             address = address.apart().swap_remove(0);
         }

@@ -14,18 +14,17 @@ use std::{
 use holdfast_domain::Moment;
 use parking_lot::RwLock;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, FromRedisValue, RedisError, RedisResult,
-    ScriptInvocation, Value,
+    AsyncConnectionConfig, Cmd, ConnectionInfo, FromRedisValue, RedisError, RedisResult, ScriptInvocation,
+    Value,
     aio::MultiplexedConnection,
-    cluster::ClusterClientBuilder,
     cluster_async::ClusterConnection,
     cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo},
-    sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
+    sentinel::SentinelClient,
 };
 use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use super::{address::Address, breaker::Breaker, settings::Settings};
+use super::{address::Address, breaker::Breaker, dial, settings::Settings};
 use crate::clock::Clock;
 
 /// Why the gate did not judge. Bookings go on: the ledger is asked.
@@ -328,9 +327,7 @@ impl Connector {
     const LOOKS_A_QUESTION: u32 = 4;
 
     fn new(address: Address, settings: &Settings) -> Self {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(settings.connect_timeout))
-            .set_response_timeout(Some(settings.connect_timeout));
+        let config = dial::bounds(settings.connect_timeout);
         Self { address, config, settings: settings.clone(), sentinel: None, master: None, looks: 0 }
     }
 
@@ -342,15 +339,15 @@ impl Connector {
         match self.address.clone() {
             Address::Servers(servers) => self.to_servers(&servers).await,
             Address::Sentinel { .. } => {
-                let client = self.named_master().await?;
-                self.master = Some(client.get_connection_info().addr().to_string());
-                self.to_one(&client).await
+                let master = self.named_master().await?;
+                self.master = Some(master.addr().to_string());
+                self.to_one(&master).await
             }
         }
     }
 
-    async fn to_one(&self, client: &Client) -> RedisResult<Link> {
-        client.get_multiplexed_async_connection_with_config(&self.config).await.map(Link::One)
+    async fn to_one(&self, server: &ConnectionInfo) -> RedisResult<Link> {
+        dial::to_one(server, &self.config).await.map(Link::One)
     }
 
     /// One server, or a Cluster where the first that answers says so. Of several that are no Cluster only the first
@@ -358,8 +355,7 @@ impl Connector {
     async fn to_servers(&self, servers: &[ConnectionInfo]) -> RedisResult<Link> {
         let mut fault = None;
         for (at, server) in servers.iter().enumerate() {
-            let found = async { self.to_one(&Client::open(server.clone())?).await }.await;
-            match found {
+            match self.to_one(server).await {
                 Ok(mut link) => {
                     let mut info = redis::cmd("INFO");
                     info.arg("cluster");
@@ -381,32 +377,19 @@ impl Connector {
     }
 
     async fn to_cluster(&self, servers: &[ConnectionInfo]) -> RedisResult<Link> {
-        let client = ClusterClientBuilder::new(servers.to_vec())
-            .connection_timeout(self.settings.connect_timeout)
-            .response_timeout(self.settings.connect_timeout)
-            .retries(1)
-            .build()?;
-        client.get_async_connection().await.map(Link::Cluster)
+        let Settings { authority, connect_timeout, .. } = &self.settings;
+        dial::to_cluster(servers, authority.as_ref(), *connect_timeout).await.map(Link::Cluster)
     }
 
-    async fn named_master(&mut self) -> RedisResult<Client> {
-        let Address::Sentinel { sentinels, master, login } = &self.address else {
+    async fn named_master(&mut self) -> RedisResult<ConnectionInfo> {
+        let Address::Sentinel { sentinels, master, login, .. } = &self.address else {
             return Err(RedisError::from((redis::ErrorKind::InvalidClientConfig, "no Sentinel is named")));
         };
         let client = match &mut self.sentinel {
             Some(client) => client,
-            none => {
-                let node = SentinelNodeConnectionInfo::default().set_redis_connection_info(login.clone());
-                let client = SentinelClient::build(
-                    sentinels.clone(),
-                    master.clone(),
-                    Some(node),
-                    SentinelServerType::Master,
-                )?;
-                none.insert(client)
-            }
+            none => none.insert(dial::by_name(sentinels, master, login, self.settings.authority.as_ref())?),
         };
-        client.async_get_client().await
+        client.async_get_client().await.map(|client| client.get_connection_info().clone())
     }
 
     /// Whether the Sentinels name another master than the one connected to.
@@ -418,7 +401,7 @@ impl Connector {
         let patience = self.settings.connect_timeout;
         let named = tokio::time::timeout(patience, self.named_master()).await;
         // Sentinels that cannot say keep nobody from a master that works.
-        let Ok(Ok(client)) = named else { return false };
-        self.master.as_ref() != Some(&client.get_connection_info().addr().to_string())
+        let Ok(Ok(master)) = named else { return false };
+        self.master.as_ref() != Some(&master.addr().to_string())
     }
 }

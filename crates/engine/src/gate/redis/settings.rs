@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use super::dial::Authority;
 use crate::admission::Rate;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// Who vouches for servers that are spoken to by TLS, where it is none of those that this machine trusts.
+    pub authority: Option<Authority>,
     /// How long one command may take before the gate steps aside.
     pub timeout: Duration,
     /// How long making a connection may take. Nobody waits for it: it happens behind the sale.
@@ -74,6 +77,7 @@ pub struct RateSettings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            authority: None,
             timeout: Duration::from_millis(50),
             connect_timeout: Duration::from_millis(500),
             failures_to_open: 3,

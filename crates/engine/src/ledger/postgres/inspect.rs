@@ -6,12 +6,17 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config, NoTls, Row, config::SslMode, error::SqlState};
+use tokio_postgres::{Client, Row, error::SqlState};
 
-use super::{schema, session::Connecting};
+use super::{
+    dial::{self, BadAddress, Dial},
+    schema,
+    session::Connecting,
+};
 use crate::{
     clock::{Clock, SystemClock},
     ledger::embedded::instant_now,
+    tls::Encryption,
 };
 
 /// Whether this is an address that can be used; if not, the rule that it breaks.
@@ -20,15 +25,7 @@ pub fn address(url: &str) -> Result<(), String> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err(RULE.into());
     }
-    let config: Config = url.parse().map_err(|fault| format!("{RULE}: {fault}"))?;
-    match config.get_ssl_mode() {
-        SslMode::Disable | SslMode::Prefer => Ok(()),
-        _ => Err(
-            "asks for TLS, which this program does not speak with PostgreSQL: use a private network, or a \
-                  local pooler that does, and sslmode=disable"
-                .into(),
-        ),
-    }
+    Dial::to(url).map(drop).map_err(|fault| format!("{RULE}: {fault}"))
 }
 
 /// Why nobody could be asked.
@@ -40,11 +37,18 @@ pub enum Unreached {
     /// PostgreSQL answers, and says no: a password, a database that does not exist.
     #[error("PostgreSQL says: {0}")]
     TurnedAway(String),
+    /// There is no TLS as the address demands it: none at all, or with somebody who is not trusted.
+    #[error("{0}")]
+    Insecure(String),
+    /// The address cannot be used.
+    #[error("{0}")]
+    Address(#[from] BadAddress),
 }
 
 /// Whether PostgreSQL takes our questions now.
 pub async fn reach(connecting: &Connecting) -> Result<(), Unreached> {
-    let client = connect(connecting).await?;
+    let dial = dial(connecting)?;
+    let client = within(2 * connecting.connect_timeout, dial.connect()).await?;
     within(connecting.statement_timeout, client.batch_execute("SELECT 1")).await
 }
 
@@ -53,6 +57,7 @@ pub async fn reach(connecting: &Connecting) -> Result<(), Unreached> {
 pub struct Seen {
     pub version: String,
     pub version_number: i32,
+    pub encryption: Encryption,
     /// It follows another server, and takes no writes.
     pub follows_another: bool,
     pub fsync: String,
@@ -117,12 +122,13 @@ const MEASUREMENTS: usize = 9;
 
 /// Looks at everything that decides whether it can keep the books.
 pub async fn look(connecting: &Connecting) -> Result<Seen, Unreached> {
-    let client = connect(connecting).await?;
+    let dial = dial(connecting)?;
+    let (client, encryption) = within(2 * connecting.connect_timeout, dial.connect_knowing()).await?;
     // One look is a dozen questions.
-    within(12 * connecting.statement_timeout, look_with(&client)).await
+    within(12 * connecting.statement_timeout, look_with(&client, encryption)).await
 }
 
-async fn look_with(client: &Client) -> Result<Seen, tokio_postgres::Error> {
+async fn look_with(client: &Client, encryption: Encryption) -> Result<Seen, tokio_postgres::Error> {
     let setup = client.query_one(SETUP, &[]).await?;
     let round_trip = median(client, "SELECT 1").await?;
     let ours = SystemClock::new();
@@ -132,6 +138,7 @@ async fn look_with(client: &Client) -> Result<Seen, tokio_postgres::Error> {
     Ok(Seen {
         version: setup.get(0),
         version_number: setup.get(1),
+        encryption,
         follows_another,
         fsync: setup.get(3),
         full_page_writes: setup.get(4),
@@ -193,14 +200,12 @@ async fn median(client: &Client, statement: &str) -> Result<Duration, tokio_post
     Ok(took[MEASUREMENTS / 2])
 }
 
-async fn connect(connecting: &Connecting) -> Result<Client, Unreached> {
-    let mut config: Config = connecting.url.parse().map_err(unreached)?;
-    config.connect_timeout(connecting.connect_timeout).application_name("holdfast-inspect");
-    // Connecting is several questions, and a server that hangs may do so at any of them.
-    let (client, connection) = within(2 * connecting.connect_timeout, config.connect(NoTls)).await?;
-    // Ends with the client.
-    tokio::spawn(connection);
-    Ok(client)
+/// For somebody who waits twice as long as a node would: connecting is several questions, and a server that hangs may do so
+/// at any of them.
+fn dial(connecting: &Connecting) -> Result<Dial, BadAddress> {
+    let mut dial = Dial::to(&connecting.url)?;
+    dial.config_mut().connect_timeout(connecting.connect_timeout).application_name("holdfast-inspect");
+    Ok(dial)
 }
 
 async fn within<T>(
@@ -224,14 +229,7 @@ fn unreached(error: tokio_postgres::Error) -> Unreached {
     match error.as_db_error() {
         Some(told) if passing.contains(told.code()) => Unreached::NotThere(told.message().to_owned()),
         Some(told) => Unreached::TurnedAway(told.message().to_owned()),
-        None => Unreached::NotThere(with_cause(&error)),
-    }
-}
-
-/// The client's errors keep what really happened to themselves.
-fn with_cause(error: &tokio_postgres::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) if !error.to_string().contains(&cause.to_string()) => format!("{error}: {cause}"),
-        _ => error.to_string(),
+        None if dial::is_tls(&error) => Unreached::Insecure(dial::told(&error)),
+        None => Unreached::NotThere(dial::told(&error)),
     }
 }

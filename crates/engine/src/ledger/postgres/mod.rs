@@ -17,6 +17,7 @@ mod batch;
 mod chains;
 mod claims;
 mod clock;
+mod dial;
 mod effects;
 mod feed;
 mod gate;
@@ -61,7 +62,12 @@ use self::{
     session::{Sessions, Trouble},
     start::Start,
 };
-pub use self::{replica::Time, session::Connecting, verify::verify};
+pub use self::{
+    dial::{BadAddress, Dial, DialError},
+    replica::Time,
+    session::Connecting,
+    verify::verify,
+};
 use super::{
     BookingFilter, BookingView, Cells, Change, Health, HoldView, JournalFilter, JournalRecord, Ledger,
     LedgerError, OfferView, Page, PageRequest, Render, Reply, Request, Snapshot, StoredKey,

@@ -17,15 +17,16 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Object, Pool, Runtime};
 use futures::TryStreamExt as _;
 use tokio::time::timeout;
 use tokio_postgres::{
-    Config, NoTls, Row,
+    Row,
     error::SqlState,
     types::{ToSql, Type},
 };
 
+use super::dial::{self, Dial};
 use crate::ledger::LedgerError;
 
 /// For the copy: one to follow the journal, one to load it anew. And one for what gates ask.
@@ -105,13 +106,13 @@ impl From<tokio_postgres::Error> for Trouble {
 fn told(error: &tokio_postgres::Error) -> Arc<str> {
     match error.as_db_error() {
         Some(told) => format!("PostgreSQL says: {}", told.message()).into(),
-        None => format!("PostgreSQL is out of reach: {error}").into(),
+        None => format!("PostgreSQL is out of reach: {}", dial::told(error)).into(),
     }
 }
 
 #[derive(Debug, Clone)]
 pub struct Connecting {
-    /// `postgres://user@host:port/database`.
+    /// `postgres://user@host:port/database`, with `sslmode` and `sslrootcert` where they are wanted.
     pub url: String,
     /// Connections for holds, lists and upkeep.
     pub connections: usize,
@@ -168,8 +169,9 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Connections are made when they are needed; `batches` is how many may be under way at once.
     pub(super) fn new(connecting: &Connecting, batches: usize) -> Result<Self, Trouble> {
-        let mut config: Config =
-            connecting.url.parse().map_err(|fault| Trouble::Down(format!("the address: {fault}").into()))?;
+        let mut dial = Dial::to(&connecting.url)
+            .map_err(|fault| Trouble::Down(format!("the address: {fault}").into()))?;
+        let config = dial.config_mut();
         config.connect_timeout(connecting.connect_timeout).application_name("holdfast");
         // Whoever waits for a long answer sends nothing: without this nobody would notice that the other side has gone.
         config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(5));
@@ -177,10 +179,10 @@ impl Sessions {
         let (statement, lock) =
             (connecting.statement_timeout.as_millis(), connecting.lock_timeout.as_millis());
         Ok(Self {
-            ordinary: pool(&config, connecting.connections, connecting)?,
-            urgent: pool(&config, connecting.urgent_connections, connecting)?,
-            following: pool(&config, FOLLOWING, connecting)?,
-            settling: pool(&config, settling(batches), connecting)?,
+            ordinary: pool(&dial, connecting.connections, connecting)?,
+            urgent: pool(&dial, connecting.urgent_connections, connecting)?,
+            following: pool(&dial, FOLLOWING, connecting)?,
+            settling: pool(&dial, settling(batches), connecting)?,
             // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
             // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
             // every time, which for some statements took longer than the rows. A plan that knows no arguments expects
@@ -270,9 +272,8 @@ impl Sessions {
     }
 }
 
-fn pool(config: &Config, size: usize, connecting: &Connecting) -> Result<Pool, Trouble> {
-    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    Pool::builder(Manager::from_config(config.clone(), NoTls, recycling))
+fn pool(dial: &Dial, size: usize, connecting: &Connecting) -> Result<Pool, Trouble> {
+    Pool::builder(dial.manager())
         .max_size(size)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(connecting.connect_timeout))

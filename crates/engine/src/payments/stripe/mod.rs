@@ -80,9 +80,7 @@ impl Stripe {
         {
             return Err(SetupError::Key);
         }
-        let tls = rustls::crypto::ring::default_provider();
-        // Another part of the process may have chosen one already: theirs is as good.
-        let _ = tls.install_default();
+        crate::tls::install_provider();
         let mut http = Client::builder()
             .connect_timeout(settings.connect_timeout)
             .timeout(settings.timeout)
