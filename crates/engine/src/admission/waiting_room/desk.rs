@@ -246,7 +246,8 @@ impl Desk {
             // What those who follow are told depends on the time as well.
             self.copy.send_modify(|_| {});
         } else {
-            let (room, order) = (Room { sellable, ..copy.room.clone() }, Arc::clone(&copy.order));
+            let (mut room, order) = (copy.room.clone(), Arc::clone(&copy.order));
+            room.sellable = sellable;
             self.measure(&room, now);
             self.copy.send_replace(Some(Arc::new(Copy { room, order })));
         }

@@ -158,7 +158,8 @@ async fn look_with(client: &Client, encryption: Encryption) -> Result<Seen, toki
 
 /// What has been under way for as long as `age`, prepared transactions included; the oldest first.
 pub async fn transactions(connecting: &Connecting, age: Duration) -> Result<Vec<LongTransaction>, Unreached> {
-    let client = connect(connecting).await?;
+    let dial = dial(connecting)?;
+    let client = within(2 * connecting.connect_timeout, dial.connect()).await?;
     within(connecting.statement_timeout, open_for(&client, age)).await
 }
 

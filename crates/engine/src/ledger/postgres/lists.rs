@@ -278,7 +278,7 @@ pub(super) async fn journal(
         for row in look.found.iter().filter(|row| is_about(row, filter)) {
             let record = record(row, &copy.state, &mut interner)?;
             let meant = filter.unit.as_ref().is_none_or(|unit| record.units.contains(unit));
-            page.data.extend((meant && !page.is_full()).then(|| (record.seq as i64, record)));
+            page.data.extend((meant && !page.is_full()).then_some((record.seq as i64, record)));
         }
         drop(copy);
         match look.upto {
