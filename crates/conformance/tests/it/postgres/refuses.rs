@@ -75,3 +75,19 @@ async fn postgresql_itself_refuses_every_wrong() {
         .ask(DATABASE, "UPDATE holdfast.units SET held = 5, booked = 5 WHERE offer_id = 'fest'")
         .expect("what fits");
 }
+
+/// A batch is written and committed in one breath: nobody looks at what was written before it is committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_add_up_is_not_committed() {
+    let house = House::quick();
+    let node = nodes(settings(&house.emptied(DATABASE), Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    house.server.ask(DATABASE, "DELETE FROM holdfast.units WHERE unit_no = 0").expect("a seat without a row");
+    ask(&*node, place("alice", vec![seat("A-1")])).await.expect_err("its row is missing");
+    let written = "SELECT (SELECT count(*) FROM holdfast.holds) + (SELECT count(*) FROM holdfast.claims)
+                        + (SELECT count(*) FROM holdfast.journal WHERE kind = 'hold_placed')";
+    assert_eq!(house.one(DATABASE, written), "0");
+    let reply = ask(&*node, place("alice", vec![seat("A-2")])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    assert_eq!(house.one(DATABASE, written), "3");
+}

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! lock the offers ─► read their versions, the clock, the keys' answers ─► follow, if the copy is behind
-//!   ─► decide one after another on the copy ─► write all rows, one statement a table ─► COMMIT ─► answer
+//!   ─► decide one after another on the copy ─► write all rows and COMMIT, in one breath ─► answer
 //! ```
 //! The copy is changed before the commit, and kept from all readers until it is through; should the commit fail,
 //! the copy is thrown away and loaded anew. Nobody is answered before.
@@ -22,7 +22,7 @@ use super::{
     replica::Replica,
     rows::offers_of,
     session::{Session, Sql, Trouble},
-    write::{self, Done},
+    write,
 };
 use crate::ledger::{
     Outcome, Render, Reply, Request, changes::Touched, closes_key_of, embedded::instant_now, opens_key,
@@ -163,9 +163,9 @@ pub(super) async fn settle(
         return Ok(settled);
     }
     metrics::histogram!("holdfast_ledger_batch_entries").record(effects.entries.len() as f64);
-    let chain = write::rows(&session, &effects, &kept, books.chains.take(), now, Done::default()).await?;
-    drop(turn.take());
-    write::commit(&mut session).await?;
+    let pass_on = || drop(turn.take());
+    let chain =
+        write::all_and_commit(&mut session, &effects, &kept, books.chains.take(), now, pass_on).await?;
     metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
     books.chains.put_back(chain);
     books.chains.applied(chain, effects.entries.len());
@@ -212,7 +212,7 @@ async fn lock(
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
     match patience {
         Patience::Wait => {
-            session.know(&[&LOOK, &FIND]).await?;
+            session.know(&[(LOOK.text, LOOK.types), (FIND.text, FIND.types)]).await?;
             session.begins();
             let begin = session.beginning_with(&locking(&keys));
             // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.

@@ -59,26 +59,77 @@ pub(super) async fn write(session: &Session, parts: &[Part<'_>]) -> Result<(), T
         [] => Ok(()),
         [one] => one.check(session.change(one.sql, &args).await? as i64),
         several => {
-            let types: Vec<Type> = several.iter().flat_map(|part| part.sql.types).cloned().collect();
-            let changed = session.ask(&joined(several.iter().map(|part| part.sql)), &types, &args).await?;
+            let Joined { text, types, .. } = joined(several.iter().map(|part| part.sql), "");
+            let changed = session.ask(&text, &types, &args).await?;
             let changed = changed.first().ok_or_else(|| Trouble::Down("PostgreSQL counts no rows".into()))?;
-            several.iter().enumerate().try_for_each(|(at, part)| part.check(changed.get(at)))
+            let changed: Vec<i64> = changed.get(0);
+            several.iter().zip(changed).try_for_each(|(part, changed)| part.check(changed))
         }
     }
 }
 
-/// One statement that does what these do; its row has their counts.
-fn joined<'a>(statements: impl Iterator<Item = &'a Sql>) -> String {
-    let (mut with, mut counts, mut before) = (String::from("WITH "), String::from(" SELECT "), 0);
+/// Makes all of them and commits in the same breath; `written` hears when all is written and only the disk is waited for.
+///
+/// Nobody is there to look at the counts before the COMMIT arrives. So a count that is not what it must be is a fault of
+/// the statement itself here, one number divided by none, and after a fault a COMMIT rolls back.
+pub(super) async fn write_and_commit(
+    session: &mut Session,
+    parts: &[Part<'_>],
+    written: impl FnOnce(),
+) -> Result<(), Trouble> {
+    let rows: Vec<i64> = parts.iter().map(|part| part.rows as i64).collect();
+    let args = parts.iter().flat_map(Part::args).chain([&rows as &(dyn ToSql + Sync)]);
+    let args: Vec<&(dyn ToSql + Sync)> = args.collect();
+    let Joined { text, types } = joined(parts.iter().map(|part| part.sql), MUST_BE);
+    // What is not known yet would be sent after the COMMIT.
+    session.know(&[(&text, &types)]).await?;
+    let write = async {
+        let wrote = session.ask(&text, &types, &args).await;
+        written();
+        wrote.map(drop)
+    };
+    // Whoever is polled first is sent first, and PostgreSQL answers in order.
+    let said = futures::join!(write, session.send_commit());
+    if said.1.is_ok() {
+        session.ended();
+    }
+    match said {
+        // Without a word about the COMMIT nobody knows, unless the statement is known to have failed.
+        (Ok(()) | Err(Trouble::Down(_) | Trouble::Unknown(_)), Err(unheard)) => Err(unheard),
+        (wrote, _) => wrote,
+    }
+}
+
+/// Several statements as one.
+struct Joined {
+    text: String,
+    types: Vec<Type>,
+}
+
+/// Said of the list of counts: that it is the one in the argument behind all others.
+const MUST_BE: &str = "1 / (counts = $1)::int";
+
+/// One statement that does what these do. Its row has their counts, or what is to be `said` of those.
+fn joined<'a>(statements: impl Iterator<Item = &'a Sql>, said: &str) -> Joined {
+    let (mut text, mut counts, mut types) = (String::from("WITH "), String::new(), Vec::new());
     for (at, sql) in statements.enumerate() {
         let comma = if at == 0 { "" } else { ", " };
-        write_all(&mut with, format_args!("{comma}part{at} AS ("));
-        push_renumbered(&mut with, sql.text, before);
-        with.push_str(" RETURNING 1)");
+        write_all(&mut text, format_args!("{comma}part{at} AS ("));
+        push_renumbered(&mut text, sql.text, types.len());
+        text.push_str(" RETURNING 1)");
         write_all(&mut counts, format_args!("{comma}(SELECT count(*) FROM part{at})"));
-        before += sql.types.len();
+        types.extend_from_slice(sql.types);
     }
-    with + &counts
+    text.push_str(" SELECT ");
+    match said {
+        "" => text.push_str("counts"),
+        said => {
+            push_renumbered(&mut text, said, types.len());
+            types.push(Type::INT8_ARRAY);
+        }
+    }
+    write_all(&mut text, format_args!(" FROM (SELECT ARRAY[{counts}] AS counts) AS all_parts"));
+    Joined { text, types }
 }
 
 /// The text with its arguments counted from `before`.
@@ -105,11 +156,14 @@ mod tests {
     fn arguments_are_counted_through() {
         const TAKE: Sql = Sql { text: "UPDATE a SET n = $2 WHERE id = $1", types: &[Type::INT8, Type::INT8] };
         const NOTE: Sql = Sql { text: "INSERT INTO b VALUES ($1::bigint)", types: &[Type::INT8] };
-        assert_eq!(
-            joined([&TAKE, &NOTE].into_iter()),
-            "WITH part0 AS (UPDATE a SET n = $2 WHERE id = $1 RETURNING 1), \
-             part1 AS (INSERT INTO b VALUES ($3::bigint) RETURNING 1) \
-             SELECT (SELECT count(*) FROM part0), (SELECT count(*) FROM part1)"
-        );
+        let both = "WITH part0 AS (UPDATE a SET n = $2 WHERE id = $1 RETURNING 1), \
+                    part1 AS (INSERT INTO b VALUES ($3::bigint) RETURNING 1) SELECT ";
+        let counts = " FROM (SELECT ARRAY[(SELECT count(*) FROM part0), (SELECT count(*) FROM part1)] AS counts) \
+                      AS all_parts";
+        let joined = |said| joined([&TAKE, &NOTE].into_iter(), said);
+        assert_eq!(joined("").text, format!("{both}counts{counts}"));
+        assert_eq!(joined("").types, [Type::INT8, Type::INT8, Type::INT8]);
+        assert_eq!(joined(MUST_BE).text, format!("{both}1 / (counts = $4)::int{counts}"));
+        assert_eq!(joined(MUST_BE).types, [Type::INT8, Type::INT8, Type::INT8, Type::INT8_ARRAY]);
     }
 }

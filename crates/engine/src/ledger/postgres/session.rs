@@ -94,6 +94,8 @@ impl From<tokio_postgres::Error> for Trouble {
             SqlState::UNIQUE_VIOLATION,
             SqlState::CHECK_VIOLATION,
             SqlState::IN_FAILED_SQL_TRANSACTION,
+            // What a batch counted on is no longer so: see `parts`.
+            SqlState::DIVISION_BY_ZERO,
         ];
         match error.code() {
             Some(code) if retry.contains(code) => Self::Lost(told(&error)),
@@ -366,10 +368,10 @@ impl Session {
 
     /// Makes these known to PostgreSQL. What is sent in one breath must arrive in the order it was sent, and a
     /// statement that first has to be made known comes late.
-    pub(super) async fn know(&self, statements: &[&Sql]) -> Result<(), Trouble> {
+    pub(super) async fn know(&self, statements: &[(&str, &[Type])]) -> Result<(), Trouble> {
         if self.of.keeps_prepared() {
-            for sql in statements {
-                self.bounded(self.client().prepare_typed_cached(sql.text, sql.types)).await?;
+            for (text, types) in statements {
+                self.bounded(self.client().prepare_typed_cached(text, types)).await?;
             }
         }
         Ok(())

@@ -174,7 +174,7 @@ pub(super) struct Done {
     pub(super) claims: bool,
 }
 
-/// Writes everything; returns the chain's new head.
+/// Writes everything that the strategy has not; returns the chain's new head.
 pub(super) async fn rows(
     session: &Session,
     effects: &Effects,
@@ -184,6 +184,29 @@ pub(super) async fn rows(
     done: Done,
 ) -> Result<Chain, Trouble> {
     let (chain_after, linked) = link(effects, chain);
+    ahead(session, effects, done).await?;
+    parts::write(session, &parts_of(effects, kept, chain, &linked, now, done)).await?;
+    Ok(chain_after)
+}
+
+/// Writes everything and commits in the same breath; `written` hears when only the commit is waited for.
+pub(super) async fn all_and_commit(
+    session: &mut Session,
+    effects: &Effects,
+    kept: &[Kept],
+    chain: Chain,
+    now: Moment,
+    written: impl FnOnce(),
+) -> Result<Chain, Trouble> {
+    let (chain_after, linked) = link(effects, chain);
+    ahead(session, effects, Done::default()).await?;
+    let parts = parts_of(effects, kept, chain, &linked, now, Done::default());
+    parts::write_and_commit(session, &parts, written).await?;
+    Ok(chain_after)
+}
+
+/// What other writes depend on.
+async fn ahead(session: &Session, effects: &Effects, done: Done) -> Result<(), Trouble> {
     offers(session, effects).await?;
     if !done.claims {
         // Before new ones are inserted: a seat changes hands within one transaction.
@@ -192,6 +215,17 @@ pub(super) async fn rows(
     if !done.units {
         cells(session, effects).await?;
     }
+    Ok(())
+}
+
+fn parts_of<'a>(
+    effects: &'a Effects,
+    kept: &'a [Kept],
+    chain: Chain,
+    linked: &'a Linked,
+    now: Moment,
+    done: Done,
+) -> Vec<Part<'a>> {
     let parts = [
         units(effects).filter(|_| !done.units),
         new_claims(effects, &INSERT_CLAIMS).filter(|_| !done.claims),
@@ -202,12 +236,10 @@ pub(super) async fn rows(
         payments::put(effects),
         answers::given(kept, now),
         answers::closed(kept),
-        entries(effects, chain.id, &linked),
+        entries(effects, chain.id, linked),
         update_offers(effects),
     ];
-    let parts: Vec<Part<'_>> = parts.into_iter().flatten().collect();
-    parts::write(session, &parts).await?;
-    Ok(chain_after)
+    parts.into_iter().flatten().collect()
 }
 
 pub(super) async fn commit(session: &mut Session) -> Result<(), Trouble> {
