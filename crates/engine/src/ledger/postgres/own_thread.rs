@@ -1,6 +1,6 @@
 //! A thread of the ledger's own, for its batches and the connections they travel on.
 //!
-//! Between two batches of one sale nothing may be sold, and each of them waits for PostgreSQL three times. On the threads
+//! Between two batches of one sale nothing may be sold, and each of them waits for PostgreSQL twice. On the threads
 //! that serve HTTP a batch that could go on would stand in line behind the very requests that wait for it.
 
 use std::io;
