@@ -1,6 +1,6 @@
 //! Every gate before a real ledger, on private Redis servers that are hurt on purpose.
 
-#[path = "../shared/certificates.rs"]
+#[path = "../common/certificates.rs"]
 mod certificates;
 mod counting;
 mod faults;

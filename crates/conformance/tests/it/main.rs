@@ -1,6 +1,6 @@
 //! The proof, in one binary: stories, random sequences, concurrent histories, seeded bugs and crashes.
 
-#[path = "../shared/certificates.rs"]
+#[path = "../common/certificates.rs"]
 mod certificates;
 mod crashes;
 mod histories;
