@@ -16,8 +16,10 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::StoreError;
 
 const SCHEMA: &str = include_str!("schema.sql");
+const VIEWS: &str = include_str!("views.sql");
 /// From the format before each to that one.
-const UPGRADES: [&str; 2] = [include_str!("upgrade_2.sql"), include_str!("upgrade_3.sql")];
+const UPGRADES: [&str; 3] =
+    [include_str!("upgrade_2.sql"), include_str!("upgrade_3.sql"), include_str!("upgrade_4.sql")];
 const FORMAT: i64 = 1 + UPGRADES.len() as i64;
 /// 3.51.3: the first release without the WAL-reset corruption bug.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -217,6 +219,7 @@ fn make_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     // Another process may have made them while this one waited for the lock.
     if format_of(&transaction)? == 0 {
         transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(VIEWS)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
     }
     transaction.commit()
@@ -229,6 +232,7 @@ fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     for sql in UPGRADES.iter().skip((found - 1).max(0) as usize) {
         transaction.execute_batch(sql)?;
     }
+    transaction.execute_batch(VIEWS)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
 }

@@ -34,6 +34,9 @@ const IDLE_AFTER: Duration = Duration::from_millis(2);
 const SHARE: u32 = 10;
 /// The clock is looked at once per so many entries.
 const LOOK_EVERY: u64 = 16;
+/// Entries that tables too far behind catch up by at once: each slice writes every page it touched, and a larger one
+/// touches hardly more of them.
+const CATCH_UP: u64 = 512;
 
 #[derive(Debug)]
 pub(super) struct Upkeep {
@@ -171,7 +174,7 @@ impl Upkeep {
             return Ok(());
         }
         let until = instant_now() + self.limits.upkeep_slice;
-        let at_least = if too_far { moment.written + LOOK_EVERY } else { LOOK_EVERY };
+        let at_least = if too_far { CATCH_UP.max(moment.written + LOOK_EVERY) } else { LOOK_EVERY };
         let enough = |done: u64| {
             done >= at_least && done.is_multiple_of(LOOK_EVERY) && ((moment.busy)() || until <= instant_now())
         };

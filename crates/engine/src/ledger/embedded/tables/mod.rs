@@ -5,11 +5,13 @@
 //! flushed by itself: whatever a crash loses of it is projected again.
 
 mod payments;
+mod recent;
 mod rows;
 
 use holdfast_domain::{Moment, State};
 use rusqlite::{Connection, OptionalExtension};
 
+use self::recent::Recent;
 pub(super) use self::rows::service_of;
 use super::{
     error::StoreError,
@@ -30,6 +32,7 @@ pub(super) struct Tables {
     /// Who wants to be told when that entry is shown.
     waiting: Vec<(u64, Asker<()>)>,
     interner: Interner,
+    recent: Recent,
 }
 
 impl Tables {
@@ -38,7 +41,8 @@ impl Tables {
         if at.seq > head.seq {
             return Err(StoreError::Corrupt("the tables are ahead of the journal".into()));
         }
-        Ok(Self { at, shown_at: Moment::MIN, waiting: Vec::new(), interner: Interner::default() })
+        let (interner, recent) = (Interner::default(), Recent::default());
+        Ok(Self { at, shown_at: Moment::MIN, waiting: Vec::new(), interner, recent })
     }
 
     /// How many entries up to `head` the tables do not show yet.
@@ -113,7 +117,8 @@ impl Tables {
             let entry = codec::decode_entry(bytes, &mut self.interner).map_err(malformed)?;
             at = at.then(bytes);
             self.shown_at = entry.at;
-            rows::show(to, state, &entry, at.hash).map_err(StoreError::while_("filling the tables"))?;
+            let shown = rows::show(to, state, &mut self.recent, &entry, at.hash);
+            shown.map_err(StoreError::while_("filling the tables"))?;
             if enough(at.seq) {
                 break;
             }

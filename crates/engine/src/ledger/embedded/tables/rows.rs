@@ -1,25 +1,32 @@
 //! The rows that show an entry.
 
 use holdfast_domain::{
-    Amendment, Entry, Event, Hold, HoldId, Inventory, Line, Moment, Offer, OfferId, Placed, State, text,
+    Amendment, Entry, Event, Hold, Inventory, Line, Moment, Offer, OfferId, Placed, State, text,
 };
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
-use super::payments;
+use super::{payments, recent::Recent};
 use crate::ledger::{
     about::{About, about},
     embedded::journal::Hash,
 };
 
 /// Shows one entry in the tables.
-pub(super) fn show(to: &Connection, state: &State, entry: &Entry, hash: Hash) -> rusqlite::Result<()> {
+pub(super) fn show(
+    to: &Connection,
+    state: &State,
+    recent: &mut Recent,
+    entry: &Entry,
+    hash: Hash,
+) -> rusqlite::Result<()> {
     let about = about(state, &entry.event);
     let (seq, at_ms) = (entry.seq, entry.at.ms());
     if let Event::HoldPlaced(placed) = &entry.event {
         insert_hold(to, state, seq, at_ms, placed)?;
+        recent.placed(placed.hold, seq);
         return insert_entry(to, entry, &about, Some(seq), hash);
     }
-    let hold_seq = about.hold.map_or(Ok(None), |hold| hold_seq(to, hold))?;
+    let hold_seq = about.hold.map_or(Ok(None), |hold| recent.row(to, hold))?;
     match &entry.event {
         Event::OfferCreated { offer } => insert_offer(to, seq, at_ms, offer)?,
         Event::OfferAmended { offer, amendment } => amend_offer(to, offer, amendment)?,
@@ -35,8 +42,14 @@ pub(super) fn show(to: &Connection, state: &State, entry: &Entry, hash: Hash) ->
             let sql = "UPDATE holds SET expires_ms = ?2, returns_ms = NULL WHERE seq = ?1";
             execute(to, sql, (hold_seq, expires_at.ms()))?;
         }
-        Event::HoldReleased { .. } => end_hold(to, hold_seq, "released", at_ms)?,
-        Event::HoldExpired { .. } => end_hold(to, hold_seq, "expired", at_ms)?,
+        Event::HoldReleased { hold } => {
+            recent.ended(*hold);
+            end_hold(to, hold_seq, "released", at_ms)?;
+        }
+        Event::HoldExpired { hold } => {
+            recent.ended(*hold);
+            end_hold(to, hold_seq, "expired", at_ms)?;
+        }
         Event::BookingConfirmed { booking, hold } => {
             // Whether a booking is paid for never changes, so the state may be ahead of this entry.
             let paid = state.booking(*booking).filter(|booking| booking.payment.is_some());
@@ -68,11 +81,6 @@ pub(super) fn show(to: &Connection, state: &State, entry: &Entry, hash: Hash) ->
 
 pub(super) fn execute(to: &Connection, sql: &str, with: impl rusqlite::Params) -> rusqlite::Result<()> {
     to.prepare_cached(sql)?.execute(with).map(drop)
-}
-
-fn hold_seq(from: &Connection, id: HoldId) -> rusqlite::Result<Option<u64>> {
-    let mut select = from.prepare_cached("SELECT seq FROM holds WHERE id = ?1")?;
-    select.query_row([id.to_string()], |row| row.get(0)).optional()
 }
 
 fn end_hold(to: &Connection, hold_seq: Option<u64>, ended: &str, at_ms: i64) -> rusqlite::Result<()> {
