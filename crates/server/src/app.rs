@@ -143,7 +143,7 @@ impl App {
         let actor = caller.actor.clone();
         match self.let_in(caller, &command).await {
             Ok(visitor) => Ok(self.pipeline.submit_for(visitor, command, actor, key, wording).await?),
-            Err(denied) => self.recalled(caller, &command, key, wording).await.ok_or(denied),
+            Err(denied) => Box::pin(self.recalled(caller, &command, key, wording)).await.ok_or(denied),
         }
     }
 
@@ -188,7 +188,7 @@ impl App {
     pub(crate) async fn sensible<T>(&self, sent: &Sent, read: Result<T, Problem>) -> Result<T, Problem> {
         match read {
             Ok(read) => Ok(read),
-            Err(fault) => match self.answered(&sent.caller.actor, sent.idempotency()).await {
+            Err(fault) => match Box::pin(self.answered(&sent.caller.actor, sent.idempotency())).await {
                 Some(Err(reused)) => Err(reused),
                 Some(Ok(_)) | None => Err(fault),
             },
@@ -215,7 +215,7 @@ impl App {
         };
         let offers: BTreeSet<_> = asks.iter().map(|ask| &ask.offer).collect();
         for offer in offers {
-            let admitted = self.rooms.admit(offer, holder, caller.tokens()).await;
+            let admitted = Box::pin(self.rooms.admit(offer, holder, caller.tokens())).await;
             admitted.map_err(|denied| Problem::denied(offer, denied))?;
         }
         Ok(Some(Visitor { holder: holder.clone(), address: caller.address }))

@@ -94,9 +94,10 @@ impl Pass {
     }
 }
 
-/// What the books say, if they say it while somebody waits for it.
+/// What the books say, if they say it while somebody waits for it. The timer is boxed: it wants memory of its own
+/// alignment, and most who are refused never get this far.
 async fn in_time<T>(deadline: Instant, asked: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout_at(deadline.into(), asked).await.ok()
+    Box::pin(tokio::time::timeout_at(deadline.into(), asked)).await.ok()
 }
 
 /// How much one caller may ask for, and when it may again. What `RateLimit` headers say.

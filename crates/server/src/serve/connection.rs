@@ -54,7 +54,7 @@ impl Connection {
                 // An impatient client costs a timer here, and not the work that others need to be served: ten times as
                 // many as there is room for, none of whom waits as told, would otherwise be most of what there is to do.
                 if let Some(then) = watch.heard_again() {
-                    sleep_until(then).await;
+                    Box::pin(sleep_until(then)).await;
                 }
                 let response = layers.answer(request, arrival).await;
                 if response.extensions().get::<Shed>().is_some() {

@@ -179,7 +179,7 @@ impl Counting {
             if now >= *give_up.get_or_insert(now + self.settings.pass_wait) {
                 return Judged::Waited;
             }
-            tokio::time::sleep(jitter(Duration::from_millis(2), Duration::from_millis(8))).await;
+            Box::pin(tokio::time::sleep(jitter(Duration::from_millis(2), Duration::from_millis(8)))).await;
         }
     }
 
