@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use holdfast_engine::mint;
 use holdfast_lab::process::ServerProcess;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::{
     failure::Failure,
@@ -60,12 +61,12 @@ impl Server {
         })
     }
 
-    /// Lets the server run only while `work` has its turn: what a server does after the rush (it fills its tables)
-    /// would otherwise be paid for by whoever comes next.
+    /// Lets the server run only while `work` has its turn, and until it has written up what was sold: what a server does
+    /// after the rush (it fills its tables) would otherwise be paid for by whoever comes next.
     pub fn alone(&self, work: Box<dyn Worker>) -> Result<Alone, Failure> {
         let server = Pid::from_child(self.process.child());
         kill_process(server, Signal::STOP).map_err(io::Error::from).map_err(cannot_start)?;
-        Ok(Alone { server, work })
+        Ok(Alone { server, api: self.api(), work })
     }
 
     /// As a power cut would: no goodbye.
@@ -84,16 +85,25 @@ impl Server {
 /// Work for a server that stands still between its turns.
 pub struct Alone {
     server: Pid,
+    api: Api,
     work: Box<dyn Worker>,
+}
+
+impl Alone {
+    /// A page of the journal is answered when the tables show all of it.
+    async fn write_up(&mut self) -> io::Result<()> {
+        self.api.get::<Value>("/v1/journal?limit=1").await.map(drop).map_err(io::Error::other)
+    }
 }
 
 impl Worker for Alone {
     fn work(&mut self, stretch: Duration) -> BoxFuture<'_, io::Result<Tally>> {
         Box::pin(async move {
             kill_process(self.server, Signal::CONT)?;
-            let tally = self.work.work(stretch).await;
+            let tally = self.work.work(stretch).await?;
+            self.write_up().await?;
             kill_process(self.server, Signal::STOP)?;
-            tally
+            Ok(tally)
         })
     }
 }

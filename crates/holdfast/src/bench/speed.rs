@@ -31,12 +31,16 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
     let hold = json!({"holder": "first", "lines": [{"offer": "taken0", "unit": "r0-1"}]});
     api.post::<Value>("/v1/holds", &hold).await?;
 
+    let paced = keeping_pace(plan)?;
+    let steady = Arc::new(Inventory::new("steady", 1, 10_000, 100));
+    paced.api().post::<Value>("/v1/offers", &steady.bodies().next()).await?;
     let livez = Same(Request::get(&server.target, "/livez", &[]));
     let mut workers: Vec<Box<dyn Worker>> = vec![
         crew(plan, &server, |_| Box::new(livez.clone())).await?,
         crew(plan, &server, |_| Box::new(FreshHolds::new(&server, &fresh))).await?,
         crew(plan, &server, |number| Box::new(TakenSeat::new(&server, &taken, number))).await?,
         crew(plan, &server, |_| Box::new(KeyedHolds::new(&server, &keyed))).await?,
+        crew(plan, &paced, |_| Box::new(FreshHolds::new(&paced, &steady))).await?,
         Box::new(
             RowPerClaim::open(&plan.data("instead.db"))
                 .map_err(std::io::Error::other)
@@ -47,6 +51,13 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
     let tallies = take_turns(&mut workers, plan.rounds, &bar).await.map_err(interrupted)?;
     bar.finish_and_clear();
     Ok(figures(&tallies))
+}
+
+/// A server whose tables may hardly be behind, as after hours of selling as fast as it can: each hold then pays for its
+/// rows there, instead of a quiet minute later.
+fn keeping_pace(plan: &Plan) -> Result<Server, Failure> {
+    let data = plan.data("paced");
+    Server::start_with(&["--max-tables-lag".as_ref(), "1000".as_ref(), "--data".as_ref(), data.as_os_str()])
 }
 
 /// As many connections as planned, each with a caller of its own.
@@ -65,7 +76,8 @@ fn figures(tallies: &[Vec<crate::load::Tally>]) -> Vec<Figure> {
     let holds = series(1, "durable holds", 201);
     let refusals = series(2, "refusals on one taken seat", 409);
     let keyed = series(3, "durable holds with an idempotency key", 201);
-    let instead = series(4, "SQLite, one transaction a claim, in process", CLAIMED);
+    let steady = series(4, "durable holds, tables keeping pace", 201);
+    let instead = series(5, "SQLite, one transaction a claim, in process", CLAIMED);
     let compared = |name, one: &Series<'_>, other: &Series<'_>, unit, target| {
         let note = format!(
             "{} of {} · p50 {}, p99 {}",
@@ -81,6 +93,7 @@ fn figures(tallies: &[Vec<crate::load::Tally>]) -> Vec<Figure> {
         compared("durable holds / livez", &holds, &livez, Unit::Ratio, Target::AtLeast(0.60)),
         compared("refusals / livez", &refusals, &livez, Unit::Ratio, Target::AtLeast(0.80)),
         compared("holds with a key / livez", &keyed, &livez, Unit::Ratio, Target::None),
+        compared("holds for hours / holds", &steady, &holds, Unit::Ratio, Target::None),
         compared("holds / SQLite row a claim", &holds, &instead, Unit::Times, Target::None),
     ]
 }
