@@ -13,24 +13,22 @@ use std::{
 
 use futures::future::BoxFuture;
 use holdfast_domain::{Actor, Ask, BookingState, Command, Limit, Refusal};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     admission::{
-        Visitor,
+        Places, Rank, Visitor,
         hoarding::{Excess, Hoarding, Reserved},
         waiting_room::Rooms,
     },
     gate::{Gate, MustHear, Open, Pass, Quota, Verdict},
-    ledger::{Health, IdempotencyKey, Ledger, LedgerError, Outcome, Reply, Request, Wording},
+    ledger::{Health, IdempotencyKey, Ledger, LedgerError, Outcome, Reply, Request, Wording, is_urgent},
 };
 
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Commands between admission and answer; one more hears "overloaded" at once.
+    /// Commands between admission and answer; one more hears "overloaded" at once. Beyond them there are a few places
+    /// for whoever has something at stake already.
     pub max_in_flight: usize,
     /// A command not begun within this time is dropped unstarted.
     pub deadline: Duration,
@@ -56,7 +54,7 @@ pub enum SubmitError {
 #[derive(Debug)]
 pub struct Pipeline {
     stages: Stages,
-    admission: Arc<Semaphore>,
+    admission: Arc<Places>,
     /// Places for what concerns money that may have moved, apart from everybody else's.
     reporting: Arc<Semaphore>,
     limits: Limits,
@@ -79,7 +77,7 @@ struct Stages {
 
 impl Pipeline {
     pub fn new(ledger: Arc<dyn Ledger>, limits: Limits) -> Self {
-        let admission = Arc::new(Semaphore::new(limits.max_in_flight));
+        let admission = Arc::new(Places::new(limits.max_in_flight));
         let reporting = Arc::new(Semaphore::new(REPORTS_AT_ONCE));
         let stages = Stages { hoarding: None, rooms: None, gate: Arc::new(Open), ledger };
         Self { stages, admission, reporting, limits }
@@ -134,9 +132,9 @@ impl Pipeline {
         key: Option<IdempotencyKey>,
         wording: Option<Wording>,
     ) -> Result<Reply, SubmitError> {
+        let rank = if is_urgent(&command) { Rank::Urgent } else { Rank::Ordinary };
+        let admitted = self.admission.take(rank).ok_or(LedgerError::Overloaded)?;
         let request = Request { command, actor, key, wording, deadline: self.deadline() };
-        let busy = |_| LedgerError::Overloaded;
-        let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(busy)?;
         self.admitted(request, visitor, admitted).await
     }
 
@@ -158,7 +156,7 @@ impl Pipeline {
         &self,
         request: Request,
         visitor: Option<Visitor>,
-        admitted: OwnedSemaphorePermit,
+        admitted: impl Send + 'static,
     ) -> Result<Reply, SubmitError> {
         // The walk is boxed: whoever is refused at the gate carries no room for the rest of it.
         match (self.stages.gate.must_hear(), &visitor) {
@@ -204,7 +202,7 @@ impl Pipeline {
 /// Whoever asked may hang up at any time; what was committed must reach the gate all the same.
 async fn see_through(
     walk: BoxFuture<'static, Result<Reply, SubmitError>>,
-    admitted: OwnedSemaphorePermit,
+    admitted: impl Send + 'static,
 ) -> Result<Reply, SubmitError> {
     let walked = tokio::spawn(async move {
         let answer = walk.await;

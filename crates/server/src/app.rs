@@ -8,7 +8,7 @@ use axum::{
 };
 use holdfast_domain::{Actor, Command};
 use holdfast_engine::{
-    admission::{RateLimiter, Visitor, waiting_room::Rooms},
+    admission::{Places, RateLimiter, Visitor, waiting_room::Rooms},
     clock::Clock,
     ledger::{Answer, IdempotencyKey, Ledger, Reply, Wording},
     mint,
@@ -25,7 +25,6 @@ use crate::{
     doors::Doors,
     idempotency,
     lab::Lab,
-    layers::Places,
     payments::{Desk, PaymentDesk},
     problem::{Code, Problem},
     settings::{Limits, Settings},

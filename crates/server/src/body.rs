@@ -3,6 +3,7 @@
 use std::{
     fmt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -12,9 +13,13 @@ use axum::{
     http::{HeaderValue, Method, Uri, header},
 };
 use bytes::{Bytes, BytesMut};
-use holdfast_engine::ledger::{IdempotencyKey, Role};
+use holdfast_engine::{
+    admission::Place,
+    ledger::{IdempotencyKey, Role},
+};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -22,7 +27,7 @@ use crate::{
     app::Shared,
     auth::{self, Caller},
     idempotency,
-    layers::{Place, RequestId},
+    layers::RequestId,
     problem::{Code, Problem},
     wire,
 };
@@ -180,7 +185,16 @@ pub(crate) struct Timed {
     incoming: Incoming,
     deadline: Instant,
     timer: Option<Pin<Box<Sleep>>>,
-    place: Place,
+    place: Arc<Mutex<Place>>,
+}
+
+/// A request's place until it is answered. Whoever is slow to send a body has none meanwhile: the number of connections
+/// bounds them, and they keep nobody else waiting.
+#[derive(Debug)]
+#[expect(dead_code, reason = "a place is kept, not looked at")]
+pub(crate) enum Keeps {
+    Alone(Place),
+    WithBody(Arc<Mutex<Place>>),
 }
 
 /// Why we stopped listening.
@@ -202,11 +216,13 @@ impl fmt::Display for Unheard {
 impl std::error::Error for Unheard {}
 
 impl Timed {
-    pub(crate) fn body(incoming: Incoming, deadline: Instant, place: &Place) -> Body {
-        match incoming.is_end_stream() {
-            true => Body::empty(),
-            false => Body::new(Self { incoming, deadline, timer: None, place: place.clone() }),
+    pub(crate) fn body(incoming: Incoming, deadline: Instant, place: Place) -> (Body, Keeps) {
+        if incoming.is_end_stream() {
+            return (Body::empty(), Keeps::Alone(place));
         }
+        let place = Arc::new(Mutex::new(place));
+        let kept = Keeps::WithBody(Arc::clone(&place));
+        (Body::new(Self { incoming, deadline, timer: None, place }), kept)
     }
 }
 
@@ -221,16 +237,16 @@ impl HttpBody for Timed {
         let this = self.get_mut();
         match Pin::new(&mut this.incoming).poll_frame(cx) {
             Poll::Ready(Some(frame)) => return Poll::Ready(Some(frame.map_err(Into::into))),
-            Poll::Ready(None) if this.place.take_again() => return Poll::Ready(None),
+            Poll::Ready(None) if this.place.lock().take_again() => return Poll::Ready(None),
             Poll::Ready(None) => return Poll::Ready(Some(Err(Unheard::NoPlace.into()))),
-            Poll::Pending => this.place.let_go(),
+            Poll::Pending => this.place.lock().let_go(),
         }
         let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(this.deadline)));
         timer.as_mut().poll(cx).map(|()| Some(Err(Unheard::TooSlow.into())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream() && self.place.is_taken()
+        self.incoming.is_end_stream() && self.place.lock().is_taken()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -3,7 +3,6 @@
 //! nothing is boxed on the way and the order can be read.
 
 mod endpoint;
-mod places;
 mod request_id;
 
 use std::{
@@ -21,7 +20,6 @@ use axum::{
 pub(crate) use endpoint::Endpoint;
 use futures::FutureExt;
 use hyper::body::Incoming;
-pub(crate) use places::{Place, Places};
 pub(crate) use request_id::RequestId;
 use tokio::time::Instant;
 use tower::Service;
@@ -107,7 +105,9 @@ impl Layers {
         let Some(place) = self.app.requests.take(endpoint.rank(request.method())) else {
             return Problem::overloaded().into_response();
         };
-        let request = request.map(|incoming| Timed::body(incoming, arrival.deadline, &place));
+        let (head, incoming) = request.into_parts();
+        let (body, place) = Timed::body(incoming, arrival.deadline, place);
+        let request = Request::from_parts(head, body);
         let routed = AssertUnwindSafe(self.router.clone().call(request)).catch_unwind().await;
         drop(place);
         match routed {

@@ -13,10 +13,12 @@
 mod address;
 mod fading;
 pub mod hoarding;
+mod places;
 mod rate_limit;
 pub mod waiting_room;
 
 pub use address::ClientNet;
+pub use places::{Place, Places, Rank};
 pub use rate_limit::{Rate, RateLimiter};
 
 use holdfast_domain::HolderId;

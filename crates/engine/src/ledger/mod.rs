@@ -25,6 +25,8 @@ use holdfast_domain::{
 };
 use tokio::sync::broadcast;
 
+pub(crate) use embedded::lanes::is_urgent;
+
 #[async_trait]
 pub trait Ledger: Send + Sync + fmt::Debug {
     /// Decides, and returns only when the decision is durable (or is a no).

@@ -1,8 +1,7 @@
 //! Which route a path belongs to, for metrics and logs: told from the path alone, before and without the router.
 
 use axum::http::Method;
-
-use super::places::Rank;
+use holdfast_engine::admission::Rank;
 
 macro_rules! endpoints {
     ($($variant:ident $template:literal;)*) => {
@@ -158,8 +157,15 @@ impl Endpoint {
         match self {
             // Whoever asks how we are must hear it most of all when we are busy; a webhook is about money that has moved.
             Self::Livez | Self::Readyz | Self::Metrics | Self::StripeWebhook => Rank::Vital,
-            // A sale that is all but made goes before those who look.
-            Self::Bookings | Self::HoldForm if !method.is_safe() => Rank::Urgent,
+            _ if method.is_safe() => Rank::Read,
+            // Whoever has something already, and books it, keeps it or gives it back, goes before those who want something.
+            Self::Hold
+            | Self::Extend
+            | Self::HoldForm
+            | Self::Bookings
+            | Self::Cancel
+            | Self::BookingForm
+            | Self::Payment => Rank::Urgent,
             _ => Rank::Ordinary,
         }
     }

@@ -267,3 +267,22 @@ async fn a_booking_finds_a_place_when_others_do_not() {
     let answer = app.admin().book(&unknown, "k").await;
     assert_eq!(answer.expect(404).json()["code"], "unknown_hold");
 }
+
+/// Of requests and of commands alike: neither bound turns away those who have something already.
+#[tokio::test]
+async fn whoever_has_something_at_stake_finds_a_place_when_others_do_not() {
+    let requests = Setup { limits: Limits { max_requests: 0, ..Limits::default() }, ..Setup::default() };
+    let commands = pipeline::Limits { max_in_flight: 0, ..pipeline::Limits::default() };
+    for setup in [requests, Setup { pipeline: commands, ..Setup::default() }] {
+        let app = TestApp::with(setup).await;
+        let admin = app.admin();
+        admin.post("/v1/holds", seat("alice", "A-1")).await.expect_problem(503, "overloaded");
+        let hold = format!("hold_{}", "0".repeat(26));
+        admin.book(&hold, "k").await.expect_problem(404, "unknown_hold");
+        let extended = admin.post(&format!("/v1/holds/{hold}/extend"), serde_json::json!({})).await;
+        extended.expect_problem(404, "unknown_hold");
+        admin.delete(&format!("/v1/holds/{hold}")).await.expect_problem(404, "unknown_hold");
+        let cancel = format!("/v1/bookings/bk_{}/cancel", "0".repeat(26));
+        admin.post(&cancel, serde_json::json!({})).await.expect_problem(404, "unknown_booking");
+    }
+}

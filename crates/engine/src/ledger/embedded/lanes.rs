@@ -160,7 +160,8 @@ fn push_bounded<T>(lane: &mut VecDeque<T>, bound: usize, item: T) -> Result<(), 
     Ok(())
 }
 
-pub(in crate::ledger) const fn is_urgent(command: &Command) -> bool {
+/// Whether somebody already has something at stake.
+pub(crate) const fn is_urgent(command: &Command) -> bool {
     match command {
         Command::Confirm { .. }
         | Command::ExtendHold { .. }
