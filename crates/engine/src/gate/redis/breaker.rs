@@ -4,11 +4,12 @@
 //!            failures in a row
 //!   closed ───────────────────► open
 //!     ▲                          │ a look at the server went well
-//!     │ a request went well      ▼
-//!     └──────────────────── half open ──► open, when one goes wrong
+//!     │ a request went well,     ▼
+//!     │ or the next look    half open ──► open, when a request goes wrong
+//!     └──────────────────────────┘
 //! ```
 //! While open, nobody waits for the server: only its keeper looks at it, now and then. Half open, a bounded number of
-//! requests try at once.
+//! requests try at once. Where nobody tries, two good looks in a row are enough: a quiet node is not a node in trouble.
 
 use std::sync::Arc;
 
@@ -83,9 +84,8 @@ impl Breaker {
     pub(super) fn seen_well(&self) {
         let mut state = self.state.lock();
         match &*state {
-            State::Open { since } | State::HalfOpen { since, .. } => {
-                *state = State::HalfOpen { trying: 0, since: *since };
-            }
+            State::Open { since } => *state = State::HalfOpen { trying: 0, since: *since },
+            State::HalfOpen { .. } => *state = State::Closed { failures: 0 },
             State::Closed { .. } => {}
         }
     }
@@ -143,5 +143,17 @@ mod tests {
         assert!(breaker.admits());
         breaker.went_well();
         assert!(breaker.admits() && breaker.trouble_since().is_none());
+    }
+
+    #[test]
+    fn a_server_that_nobody_asks_is_no_trouble_once_it_was_seen_well_twice() {
+        let breaker = Breaker::new(3, 2, Arc::new(ManualClock::at(Moment::from_s(1))));
+        breaker.seen_well();
+        assert!(breaker.trouble_since().is_some(), "once may be luck");
+        breaker.cut();
+        breaker.seen_well();
+        assert!(breaker.trouble_since().is_some(), "not in a row");
+        breaker.seen_well();
+        assert_eq!(breaker.trouble_since(), None);
     }
 }
