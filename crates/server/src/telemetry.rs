@@ -7,7 +7,7 @@ use std::{
 
 use axum::http::{Method, StatusCode};
 use metrics::{Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, histogram};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::layers::Endpoint;
 
@@ -15,6 +15,11 @@ const REQUESTS: &str = "http_requests_total";
 const DURATION: &str = "http_request_duration_seconds";
 const BUCKETS: &[f64] =
     &[0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+/// How many shared one commit or one trip: what is counted and not timed.
+const SIZES: [&str; 2] = ["holdfast_gate_trip_size", "holdfast_ledger_batch_entries"];
+const SIZE_BUCKETS: &[f64] =
+    &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0];
 
 /// What the engine counts, in the words of whoever reads `/metrics`.
 const COUNTERS: &[(&str, &str)] = &[
@@ -67,8 +72,12 @@ pub fn install() -> PrometheusHandle {
 }
 
 fn build() -> PrometheusHandle {
-    let builder = PrometheusBuilder::new().set_buckets(BUCKETS).expect("there are buckets");
-    let recorder = builder.build_recorder();
+    let timed = PrometheusBuilder::new().set_buckets(BUCKETS).expect("there are buckets");
+    let sized = |builder: PrometheusBuilder, name: &str| {
+        let name = Matcher::Full(name.to_owned());
+        builder.set_buckets_for_metric(name, SIZE_BUCKETS).expect("there are buckets")
+    };
+    let recorder = SIZES.into_iter().fold(timed, sized).build_recorder();
     let handle = recorder.handle();
     if metrics::set_global_recorder(recorder).is_err() {
         tracing::warn!("another metrics recorder is installed; /metrics will show nothing");

@@ -34,6 +34,17 @@ async fn requests_are_counted_by_route_method_and_status() {
     assert!(text.contains("http_request_duration_seconds_bucket"), "{text}");
 }
 
+/// A batch of forty is told from one of four hundred.
+#[tokio::test]
+async fn batches_are_counted_by_their_size() {
+    let app = TestApp::with_hall().await;
+    let metrics = app.client().get("/metrics").await.expect(200);
+    let text = String::from_utf8(metrics.body.to_vec()).unwrap();
+    let bucket =
+        |upto: &str| text.contains(&format!(r#"holdfast_ledger_batch_entries_bucket{{le="{upto}"}}"#));
+    assert!(bucket("1") && bucket("64") && bucket("1024") && !bucket("0.01"), "{text}");
+}
+
 #[tokio::test]
 async fn every_answer_has_an_id_and_a_fit_one_is_kept() {
     let app = TestApp::embedded().await;
