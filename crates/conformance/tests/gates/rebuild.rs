@@ -15,7 +15,7 @@ use holdfast_engine::{
 };
 use holdfast_rigs::Redis;
 
-use crate::shop::{SOON, Shop, by_key, hall, now, price, request, seat, settings};
+use crate::shop::{SOON, Shop, by_key, hall, hall_with, now, price, request, seat, settings};
 
 async fn shop(redis: &Redis) -> Shop {
     let shop = Shop::new(Strategy::Lua, &redis.url(), settings());
@@ -72,6 +72,81 @@ async fn what_happens_during_a_rebuild_is_not_lost() {
     shop.held("bob", seat("A-1")).await;
     shop.submit(Command::Cancel { booking }).await;
     shop.held("bob", seat("A-2")).await;
+}
+
+/// Holds up the reading of the books in the middle of a renewal, which the slate is old enough for.
+async fn in_a_renewal<'a>(shop: &'a Shop, redis: &Redis) -> tokio::sync::SemaphorePermit<'a> {
+    let held_up = shop.books.may_go_on.acquire_many(1000).await.unwrap();
+    let read = shop.books.read.available_permits();
+    redis.ask(&["HSET", "hf:{hall}:slate", "built", "1"]).unwrap();
+    let began = now();
+    while shop.books.read.available_permits() == read {
+        assert!(began.elapsed() < SOON, "nobody renews it");
+        shop.gate_says("bob", seat("A-1")).await;
+    }
+    held_up
+}
+
+fn renewed_often() -> Settings {
+    Settings { renew_every: Duration::from_secs(1), ..settings() }
+}
+
+/// However long it takes, and for every judge: the old slate is believed, and follows what happens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_makes_the_gate_step_aside_for_nobody() {
+    for strategy in [Strategy::Lua, Strategy::Bitmap] {
+        let redis = Redis::start().unwrap();
+        let shop = Shop::new(strategy, &redis.url(), renewed_often());
+        shop.sell(hall_with(None)).await;
+        shop.held("alice", seat("A-1")).await;
+        shop.until_refused("bob", seat("A-1")).await;
+        let held_up = in_a_renewal(&shop, &redis).await;
+        for _ in 0..20 {
+            assert!(shop.gate_says("bob", seat("A-1")).await.is_some(), "{strategy}: it stepped aside");
+        }
+        shop.held("alice", seat("A-2")).await;
+        assert!(shop.gate_says("bob", seat("A-2")).await.is_some(), "{strategy}: news reach the old slate");
+        drop(held_up);
+        let began = now();
+        while redis.ask(&["HGET", "hf:{hall}:slate", "built"]).unwrap().text() == Some("1") {
+            assert!(began.elapsed() < SOON, "the renewal comes to an end");
+            assert!(shop.gate_says("bob", seat("A-1")).await.is_some(), "{strategy}: it stepped aside");
+        }
+        for taken in ["A-1", "A-2"] {
+            assert!(shop.gate_says("bob", seat(taken)).await.is_some(), "{strategy}: {taken} was lost");
+        }
+        assert_eq!(redis.ask(&["EXISTS", "hf:{hall}:slate:next"]).unwrap().integer(), Some(0));
+    }
+}
+
+/// The books were read before it ended, and so the new slate has it; but it hears of the end too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ends_during_a_renewal_is_refused_neither_before_nor_after_it() {
+    let redis = Redis::start().unwrap();
+    let shop = Shop::new(Strategy::Lua, &redis.url(), renewed_often());
+    shop.sell(hall()).await;
+    let released = shop.held("alice", seat("A-1")).await;
+    let cancelled = shop.held("alice", seat("A-2")).await;
+    let cancelled = shop.book(&cancelled).await;
+    shop.until_refused("bob", seat("A-2")).await;
+    let held_up = in_a_renewal(&shop, &redis).await;
+    shop.release(&released).await;
+    shop.submit(Command::Cancel { booking: cancelled }).await;
+    // Longer than an end is remembered.
+    redis.ask(&["DEL", "hf:{hall}:gone"]).unwrap();
+    let free = async || {
+        for unit in ["A-1", "A-2"] {
+            assert_eq!(shop.gate_says("bob", seat(unit)).await, None, "{unit} is free");
+        }
+    };
+    free().await;
+    drop(held_up);
+    let began = now();
+    while redis.ask(&["HGET", "hf:{hall}:slate", "built"]).unwrap().text() == Some("1") {
+        assert!(began.elapsed() < SOON, "the renewal comes to an end");
+        free().await;
+    }
+    free().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,9 +1,12 @@
 //! Building slates from the books: after Redis lost its memory, in a new epoch, and now and then in any case.
 //!
 //! ```text
-//! begin: wipe, take the lease ─► read the books ─► load what lives ─► finish: believed from here on
-//!          └─ from here on, facts that nodes report are written to the new slate as well
+//! begin: take the lease ─► read the books ─► load what lives ─► finish: takes the old one's place
+//!          └─ from here on, facts that nodes report are written to the old slate and to the new one
 //! ```
+//! The old slate is believed until then: what is renewed as a matter of routine steps aside for nobody. Only one that
+//! refused what the ledger then gave is believed no more from the beginning on.
+//!
 //! Nothing falls between: what was committed before the books are read is in them, what is committed later is reported,
 //! and a report of an end is remembered, so that loading the older news cannot undo it. One node builds an offer at a
 //! time; a builder that slept through its lease finds another's name on the slate and can write no more.
@@ -89,7 +92,6 @@ impl Rebuilds {
         Self { server, epochs, books, settings, with_bits, turns: Mutex::default(), at_once }
     }
 
-    /// Builds the slate in the background, unless that is under way or was tried a moment ago.
     /// A claim could not be chalked up: the slate says yes where it should say no, until it is built anew.
     pub(super) fn fell_behind(&self, offer: &OfferId) {
         self.turn(offer, |turn| turn.behind = true);
@@ -167,7 +169,8 @@ impl Rebuilds {
         let mark = self.epochs.mark(&self.server)?;
         let build = Build { name: &name, mark: &mark };
         let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
-        let begun = slate.begin(build, self.settings.rebuild_lease, self.youngest(why)).await;
+        let is_doubted = why == Why::Doubted;
+        let begun = slate.begin(build, self.settings.rebuild_lease, self.youngest(why), is_doubted).await;
         if begun == Ok(false) {
             return Ok(if matches!(why, Why::Doubted | Why::Old) { Built::ByAnother } else { Built::Not });
         }

@@ -2,7 +2,7 @@
 //!
 //! Shared by the judges that count (`lua`, `decr`, `bitmap`): each brings its own question, the facts are the same.
 //! `slate.lua` states what is kept and the rule that makes it safe: only committed claims refuse, and facts may arrive
-//! twice, late or in any order.
+//! twice, late or in any order. A slate is built beside the one that is believed.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -28,6 +28,7 @@ static END: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("end.l
 static GIVE_BACK: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("give_back.lua")));
 static BEGIN: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("begin.lua")));
 static DESCRIBE: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("describe.lua")));
+static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("forget.lua")));
 static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("finish.lua")));
 
 /// Further off than any moment, and still a whole number to Lua.
@@ -152,21 +153,22 @@ impl Slate<'_> {
 
     /// What the slate says of the offer itself is no longer so: it must be built anew, and a build under way is void.
     pub(super) async fn forget(&self) -> Result<(), Aside> {
-        let mut forget = redis::cmd("HDEL");
-        forget.arg(self.key("slate")).arg("mark").arg("build");
-        self.server.run(&forget).await
+        self.server.invoke(&self.call(&FORGET)).await
     }
 
-    /// Wipes the slate and takes the lease for building it. False when somebody else builds, or has just built, it.
+    /// Takes the lease for building a slate beside the one there is. False when somebody else builds, or has just built,
+    /// it.
     pub(super) async fn begin(
         &self,
         build: Build<'_>,
         lease: Duration,
         youngest: Duration,
+        is_doubted: bool,
     ) -> Result<bool, Aside> {
         let mut call = self.call(&BEGIN);
         call.key(self.key("lease"));
         call.arg(build.name).arg(lease.as_millis() as u64).arg(build.mark).arg(youngest.as_millis() as u64);
+        call.arg(u8::from(is_doubted));
         self.server.invoke(&call).await
     }
 
@@ -175,7 +177,11 @@ impl Slate<'_> {
     /// again if Redis does not know the script.
     pub(super) async fn abandon(&self, build: Build<'_>) {
         let mut abandon = redis::cmd("EVAL");
-        abandon.arg(include_str!("abandon.lua")).arg(1).arg(self.key("lease")).arg(build.name);
+        abandon.arg(include_str!("abandon.lua")).arg(3);
+        ["lease", "slate:next", "due:next"].iter().for_each(|of| {
+            abandon.arg(self.key(of));
+        });
+        abandon.arg(build.name);
         let _: Result<i64, Aside> = self.server.insist_on(&abandon).await;
     }
 
@@ -196,7 +202,7 @@ impl Slate<'_> {
         self.server.invoke(&call).await
     }
 
-    /// From here on the slate may be believed. False when this build was overtaken.
+    /// The new slate takes the place of the old one, and may be believed. False when this build was overtaken.
     pub(super) async fn finish(&self, build: Build<'_>, about: About, kept: Duration) -> Result<bool, Aside> {
         let mut call = self.call(&FINISH);
         call.key(self.key("lease"));

@@ -5,26 +5,31 @@
 -- order: the newest counts, and once it is gone it stays gone. What is on its way to the ledger (a pass) makes
 -- others wait a moment and never refuses them, so a pass that nobody settles costs time and no sale.
 --
+-- A slate is built beside the one that is believed, and takes its place in one step when it is whole. Whatever is
+-- reported meanwhile is written to both, so that the new one lacks nothing that the old one knew: no end above all.
+--
 -- KEYS, all with the offer as their hash tag, so that one slot of a Cluster has them all:
 --   1 slate    hash  mark, build, built, limit, opens, closes, cap, n (claims that end)
 --                    h:<unit> held  k:<unit> booked  p:<unit> passing  b:<unit> blocked  c:<unit> capacity
 --                    x:<hold> a claim  y:<hold> a pass
 --                    s:<holder> held and booked  q:<holder> passing  o:<unit>:<holder> claims of that holder
 --                    w:<unit> who claimed it last, where that claim has not ended
+--                    g:<hold> ended while this slate was being built
 --   2 due      zset  hold -> when its claim ends, by the ledger's clock
 --   3 gone     zset  hold -> when its end may be forgotten, by Redis's clock
 --   4 passing  zset  hold -> when its pass is given up, by Redis's clock
--- and, where bits are kept, beside them
---     bits     set   the strings of bits that there are
+-- and beside them, named after them
+--     slate:next, due:next   the slate that is being built
+--     bits     set   the strings of bits that there are, where bits are kept
 -- ARGV[1] is 1 where a bit is kept for every claimed unit (the `bitmap` gate).
 
 local slate, due, gone, passing = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local with_bits = ARGV[1] == '1'
 
--- Bits lie in strings of 32768 units. They belong to one build of the slate: the next one begins with new strings and
--- drops the old. What nobody comes back to expires, as does a slate that nobody finishes.
+-- Bits lie in strings of 32768 units. They belong to one build of the slate: the next one begins with new strings, and
+-- the old are dropped. What nobody comes back to expires, as does a slate that nobody finishes.
 local BLOCK, LIVE_MS = 32768, 86400000
-local bits = string.gsub(slate, 'slate$', 'bits')
+local bits = string.gsub(KEYS[1], 'slate$', 'bits')
 
 local function redis_now()
   local now = redis.call('TIME')
@@ -38,7 +43,7 @@ local function bump(field, by)
 end
 
 local function bits_of(unit, build)
-  return slate .. ':' .. build .. ':' .. math.floor(unit / BLOCK), unit % BLOCK
+  return KEYS[1] .. ':' .. build .. ':' .. math.floor(unit / BLOCK), unit % BLOCK
 end
 
 local function write_bit(unit)
@@ -51,13 +56,25 @@ local function write_bit(unit)
   for _, kept in ipairs({ key, bits }) do redis.call('PEXPIRE', kept, LIVE_MS) end
 end
 
-local function drop_bits()
-  for _, key in ipairs(redis.call('SMEMBERS', bits)) do redis.call('UNLINK', key) end
-  redis.call('UNLINK', bits)
+-- Of every build but this one.
+local function drop_other_bits(build)
+  local kept = build and KEYS[1] .. ':' .. build .. ':'
+  for _, key in ipairs(redis.call('SMEMBERS', bits)) do
+    if not kept or string.sub(key, 1, #kept) ~= kept then
+      redis.call('UNLINK', key)
+      redis.call('SREM', bits, key)
+    end
+  end
 end
 
 -- How units stand, where this script has looked: many who ask together want the same one.
 local looked = {}
+
+-- From here on this script speaks of the slate that is being built. Returns the name of that build, if there is one.
+local function turn_to_next()
+  slate, due, looked = KEYS[1] .. ':next', KEYS[2] .. ':next', {}
+  return redis.call('HGET', slate, 'build')
+end
 
 -- Adds a claim to the sums, or takes it out again.
 local function count(sum, stakes, claim, sign)
