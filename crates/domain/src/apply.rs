@@ -98,7 +98,7 @@ fn end(state: &mut State, id: HoldId, at: Moment, end: impl FnOnce(&mut Hold)) {
 
 fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
     let mut hold = lift(state, id);
-    state.add_booked(&hold.holder, &hold.lines);
+    state.add_booked(booking, &hold.holder, &hold.lines);
     let mut made = hold.book(booking, at);
     // A booking that was paid for has been there since its payment began.
     if let Some(pending) = state.bookings.remove(&booking) {
@@ -112,7 +112,7 @@ fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
 fn cancel(state: &mut State, id: BookingId, at: Moment) {
     let mut booking = take_booking(state, id);
     match booking.state {
-        BookingState::Confirmed => state.remove_booked(&booking.holder, &booking.lines),
+        BookingState::Confirmed => state.remove_booked(id, &booking.holder, &booking.lines),
         _ => let_go(state, &booking, true, at),
     }
     booking.cancel(at);
@@ -131,7 +131,7 @@ fn payment(state: &mut State, id: BookingId, event: &PaymentEvent, at: Moment) {
     let mut booking = take_booking(state, id);
     match event {
         PaymentEvent::BookingFailed { .. } => let_go(state, &booking, false, at),
-        PaymentEvent::Retaken => state.add_booked(&booking.holder, &booking.lines),
+        PaymentEvent::Retaken => state.add_booked(id, &booking.holder, &booking.lines),
         _ => {}
     }
     booking.follow(event, at);

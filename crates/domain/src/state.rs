@@ -21,7 +21,7 @@ pub use parts::{Fold, OfferPart, Part, Parts};
 pub(crate) use row::RowSum;
 use stake::Stake;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::{
     hold::{Booking, Hold, HoldState, MEMORY_MS, Version},
@@ -59,6 +59,8 @@ pub struct OfferState {
     pub(crate) units: Units,
     /// Every quantity held, by unit and then by expiry, so the ones that ran out come first.
     pub(crate) claims: BTreeMap<(UnitNo, Moment, HoldId), u32>,
+    /// The confirmed bookings of it, so that nobody looks through those of all offers.
+    pub(crate) booked: HashSet<BookingId>,
     pub(crate) stakes: HashMap<HolderId, Stake>,
     /// Over all dense units; a calendar's cells are counted by range when asked.
     pub(crate) counts: Counts,
@@ -177,8 +179,8 @@ impl OfferState {
             Inventory::Seats(plan) => plan.rows().iter().map(|row| RowSum::all_free(row.seats)).collect(),
             _ => Vec::new(),
         };
-        let (claims, stakes, counts) = Default::default();
-        let mut fresh = Self { offer, created_at, version, units, claims, stakes, counts, rows };
+        let (claims, booked, stakes, counts) = Default::default();
+        let mut fresh = Self { offer, created_at, version, units, claims, booked, stakes, counts, rows };
         fresh.recount();
         fresh
     }
@@ -309,6 +311,17 @@ impl State {
 
     pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
         self.bookings.values().map(Box::as_ref)
+    }
+
+    /// The holds of an offer that nothing has ended, each once.
+    pub fn holds_of(&self, offer: &OfferState) -> impl Iterator<Item = &Hold> {
+        let ids: HashSet<HoldId> = offer.claims.keys().map(|&(.., hold)| hold).collect();
+        ids.into_iter().filter_map(|id| self.holds.get(&id).map(Box::as_ref))
+    }
+
+    /// The confirmed bookings of an offer.
+    pub fn bookings_of(&self, offer: &OfferState) -> impl Iterator<Item = &Booking> {
+        offer.booked.iter().filter_map(|id| self.booking(*id))
     }
 
     /// Holds that nothing has ended, those that run out first.

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::{OfferState, RowSum, State, Units};
 use crate::{
     hold::{Booking, BookingState, Hold, HoldState, Line},
-    ids::{HoldId, HolderId, OfferId},
+    ids::{BookingId, HoldId, HolderId, OfferId},
     offer::{Inventory, UnitNo},
     state::stake::Stake,
     time::Moment,
@@ -69,7 +69,7 @@ impl State {
         }
     }
 
-    pub(crate) fn add_booked(&mut self, holder: &HolderId, lines: &[Line]) {
+    pub(crate) fn add_booked(&mut self, booking: BookingId, holder: &HolderId, lines: &[Line]) {
         if self.sums_wait {
             return;
         }
@@ -77,10 +77,11 @@ impl State {
             let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
             line.units().for_each(|unit| offer.change(unit, |unit| unit.booked += line.qty));
             offer.stake(holder).booked += u64::from(line.qty);
+            offer.booked.insert(booking);
         }
     }
 
-    pub(crate) fn remove_booked(&mut self, holder: &HolderId, lines: &[Line]) {
+    pub(crate) fn remove_booked(&mut self, booking: BookingId, holder: &HolderId, lines: &[Line]) {
         if self.sums_wait {
             return;
         }
@@ -88,6 +89,7 @@ impl State {
             let offer = self.offers.get_mut(&line.offer).expect("a line names an offer that exists");
             line.units().for_each(|unit| offer.change(unit, |unit| unit.booked -= line.qty));
             offer.change_stake(holder, |stake| stake.booked -= u64::from(line.qty));
+            offer.booked.remove(&booking);
         }
     }
 }
@@ -162,13 +164,20 @@ fn claim_all(offers: &mut HashMap<OfferId, OfferState>, active: &[&Hold], confir
     for (offer, claims) in claims {
         offers.get_mut(offer).expect("it was just there").claims = claims.into_iter().collect();
     }
+    let mut booked: HashMap<&OfferId, Vec<BookingId>> = HashMap::default();
     for booking in confirmed {
         for line in booking.lines.iter() {
             let offer = offers.get_mut(&line.offer).expect("a line names an offer that exists");
             for unit in line.units() {
                 offer.units.change(unit, |unit| unit.booked += line.qty);
             }
+            booked.entry(&line.offer).or_default().push(booking.id);
         }
+    }
+    for (offer, mut booked) in booked {
+        // A booking of several lines stands there side by side.
+        booked.dedup();
+        offers.get_mut(offer).expect("it was just there").booked = booked.into_iter().collect();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use holdfast_domain::{Command, Currency, Refusal, UnitState};
 
-use crate::sale::{Sale, at, calendar, hall, id, slot, stock, unit};
+use crate::sale::{Sale, at, calendar, hall, id, seats, slot, stock, unit};
 
 fn everything() -> Sale {
     Sale::new().with(hall("hall", &[("A", &[4])])).with(stock("fest", 3, 3000)).with(calendar(
@@ -93,4 +93,26 @@ fn a_blocked_unit_is_said_to_be_blocked_before_another_is_said_to_be_taken() {
     let Err(Refusal::UnitBlocked(conflict)) = refused else { panic!("{refused:?}") };
     assert_eq!(conflict.conflicts.len(), 1);
     assert_eq!(conflict.alternatives, [["A-3", "A-4"]]);
+}
+
+/// Of an offer its own claims can be told without a look at all others.
+#[test]
+fn an_offer_knows_its_own_holds_and_bookings() {
+    let mut sale = Sale::new().with(hall("hall", &[("A", &[8])])).with(stock("fest", 10, 1));
+    let both = |seat: &str| [seats("hall", &[seat]), vec![unit("fest", "GA", 2)]].concat();
+    let held = sale.hold("alice", both("A-1")).unwrap();
+    let released = sale.hold("bob", both("A-2")).unwrap();
+    sale.tell(Command::ReleaseHold { hold: released }).unwrap();
+    let only_hall = sale.hold("carol", seats("hall", &["A-3", "A-4"])).unwrap();
+    let booked = sale.confirm(only_hall).unwrap();
+    let cancelled = sale.hold("dave", both("A-5")).unwrap();
+    let cancelled = sale.confirm(cancelled).unwrap();
+    sale.tell(Command::Cancel { booking: cancelled }).unwrap();
+    let claims_of = |name: &str| {
+        let at = sale.state.offer(&id(name)).unwrap();
+        let holds: Vec<_> = sale.state.holds_of(at).map(|hold| hold.id).collect();
+        (holds, sale.state.bookings_of(at).map(|booking| booking.id).collect::<Vec<_>>())
+    };
+    assert_eq!(claims_of("hall"), (vec![held], vec![booked]));
+    assert_eq!(claims_of("fest"), (vec![held], vec![]));
 }

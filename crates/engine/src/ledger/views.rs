@@ -4,8 +4,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdfast_domain::{
-    Booking, BookingState, Command, Hold, Invalid, Kind, Line, Moment, Offer, OfferId, OfferState, State,
-    Subject, Unit, Version,
+    Booking, Command, Hold, Invalid, Kind, Line, Moment, Offer, OfferId, OfferState, State, Subject, Unit,
+    Version,
 };
 
 use super::{BookingView, Cells, HoldView, LedgerError, OfferView, Outcome, Page, Snapshot, SnapshotUnits};
@@ -155,16 +155,14 @@ pub(super) fn of_booking(command: &Command, view: BookingView, events: usize) ->
     }
 }
 
-/// Everything that is claimed in an offer, for a gate.
+/// Everything that is claimed in an offer, for a gate. Looks at what is the offer's own: all others wait meanwhile.
 pub(super) fn live_claims(state: &State, id: &OfferId, now: Moment) -> Option<OfferClaims> {
     let at = state.offer(id)?;
-    let here = |lines: &[holdfast_domain::Line]| lines.iter().any(|line| line.offer == *id);
-    let held = state.holds().filter(|hold| hold.is_live(now) && here(&hold.lines));
-    let booked =
-        state.bookings().filter(|booking| booking.state == BookingState::Confirmed && here(&booking.lines));
-    let held = held
+    let live = state.holds_of(at).filter(|hold| hold.is_live(now));
+    let held = live
         .map(|hold| Claim::of(&hold.lines, id, hold.id, &hold.holder, Some(hold.ends_at()), hold.version));
-    let booked = booked
+    let booked = state
+        .bookings_of(at)
         .map(|booking| Claim::of(&booking.lines, id, booking.hold, &booking.holder, None, booking.version));
     Some(OfferClaims {
         offer: Arc::clone(at.offer()),
