@@ -8,7 +8,7 @@ use holdfast_engine::{
         ClientNet, Rate, RateLimiter, Visitor,
         hoarding::{self, Hoarding},
     },
-    clock::SystemClock,
+    clock::{Clock, SystemClock},
     gate::redis::{SharedRedis, Strategy},
     ledger::{Ledger, Outcome, Reply},
     mint,
@@ -29,10 +29,11 @@ struct Node {
 }
 
 impl Node {
-    fn new(ledger: Arc<dyn Ledger>, url: &str) -> Self {
+    fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, url: &str) -> Self {
         let redis = shared(url);
-        let limits = hoarding::Settings { per_holder: 2, per_address: 3, ..Default::default() };
-        let hoarding = Hoarding::new(limits, Arc::new(SystemClock::new()), Some(redis.clone()));
+        let window = Duration::from_secs(60);
+        let limits = hoarding::Settings { per_holder: 2, per_address: 3, window, ..Default::default() };
+        let hoarding = Hoarding::new(limits, clock, Some(redis.clone()));
         let pipeline = Pipeline::new(ledger, Limits::default()).with_hoarding(Arc::new(hoarding));
         Self { limiter: RateLimiter::new(Some(redis), 100), pipeline }
     }
@@ -71,7 +72,7 @@ async fn until_shared(one: &RateLimiter, other: &RateLimiter) {
 async fn two_nodes(redis: &Redis) -> [Node; 2] {
     let shop = Shop::new(Strategy::Lua, "redis://127.0.0.1:1", settings());
     shop.sell(hall()).await;
-    let nodes = [(); 2].map(|()| Node::new(shop.ledger.clone(), &redis.url()));
+    let nodes = [(); 2].map(|()| Node::new(shop.ledger.clone(), shop.clock.clone(), &redis.url()));
     until_shared(&nodes[0].limiter, &nodes[1].limiter).await;
     until_shared(&nodes[1].limiter, &nodes[0].limiter).await;
     nodes
@@ -105,6 +106,23 @@ async fn a_hoarder_is_one_to_all_nodes_and_its_share_comes_back_when_it_buys() {
         .await;
     assert!(matches!(bought, Ok(Reply::Done(Outcome::Confirmed(_)))), "{bought:?}");
     other.hold("alice", "A-4").await.unwrap();
+}
+
+/// Placed at one node it counts for as long as it is held, and let go of at the other for the window only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_held_for_longer_than_the_window_counts_for_longer() {
+    let redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    let hold = one.hold("alice", "A-1").await.unwrap();
+    let counts_for_s = || {
+        let keys = redis.ask(&["KEYS", "hf:hoard:until:*"]).unwrap();
+        let left = |key: &str| redis.ask(&["TTL", key]).unwrap().integer().unwrap();
+        keys.items().iter().filter_map(|key| key.text()).map(left).max().unwrap()
+    };
+    assert!(counts_for_s() > 500, "ten minutes, as long as it is held: {}", counts_for_s());
+    let release = Command::ReleaseHold { hold };
+    other.pipeline.submit(release, Actor::Key("till".into()), None).await.unwrap();
+    assert!(counts_for_s() <= 60, "the window and no longer: {}", counts_for_s());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

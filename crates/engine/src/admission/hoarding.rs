@@ -2,11 +2,12 @@
 //!
 //! A hold costs nothing, so whoever holds what they do not want takes it from everybody else: a second account that
 //! keeps the middle seats busy until only the good ones are left for the first. Counted here, by session and by address
-//! and for each offer: the units of holds that were placed within the window and have not been confirmed. A confirm
-//! gives back; a release or an expiry does not, or else the same seats could be held and dropped for ever.
+//! and for each offer: the units of holds that were placed within the window, or are still held, and have not been
+//! confirmed. A confirm gives back; a release or an expiry within the window does not, or else the same seats could be
+//! held and dropped for ever.
 //!
 //! ```text
-//! reserve ─► ledger ─► held: counts until it is confirmed or the window has passed
+//! reserve ─► ledger ─► held: counts until it is confirmed, or the window has passed and the hold has ended
 //!        │         └─► anything else: given back at once
 //!        └─► too much: the ledger is asked what it would have said, and nothing new is had
 //! ```
@@ -16,12 +17,12 @@
 //! Redis where there is one; else, and while it is away, each node counts what it saw itself.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
-use holdfast_domain::{Ask, BookingState, HoldId, Limit, Moment, OfferDef, OfferId, Pick};
+use holdfast_domain::{Ask, BookingState, Hold, HoldId, Limit, Moment, OfferDef, OfferId, Pick};
 use parking_lot::Mutex;
 use redis::Script;
 use sha2::{Digest, Sha256};
@@ -35,10 +36,11 @@ use crate::{
 };
 
 static RESERVE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard.lua")));
+static COUNT_UNTIL: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard_until.lua")));
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How long an unconfirmed hold counts against whoever placed it.
+    /// How long an unconfirmed hold counts against whoever placed it, at least: while it lasts it counts too.
     pub window: Duration,
     /// Units of one offer that one session may have unconfirmed; 0 for no limit.
     pub per_holder: u32,
@@ -101,7 +103,7 @@ impl Claimer {
     }
 
     fn key(self) -> String {
-        format!("hf:hoard:{{{}}}", hex(&self.0))
+        format!("hf:hoard:until:{{{}}}", hex(&self.0))
     }
 }
 
@@ -135,8 +137,9 @@ pub struct Excess {
 
 #[derive(Debug)]
 struct Local {
-    claimed: Fading<Claimer, Moment, VecDeque<Claimed>>,
-    /// What each hold counts as, until it is confirmed or the window has passed.
+    /// Of each claimer, what ceases to count first before the rest.
+    claimed: Fading<Claimer, Moment, Vec<Claimed>>,
+    /// What each hold counts as, for as long as it does.
     holds: Fading<HoldId, Moment, Counted>,
 }
 
@@ -144,11 +147,13 @@ struct Local {
 struct Counted {
     name: String,
     charges: Vec<(Claimer, u32)>,
+    /// Until then in any case.
+    window_ends: Moment,
 }
 
 #[derive(Debug)]
 struct Claimed {
-    at: Moment,
+    until: Moment,
     name: String,
     units: u32,
 }
@@ -282,7 +287,7 @@ impl Hoarding {
     pub async fn settle(&self, reserved: Reserved, said: &Result<Reply, SubmitError>) {
         match said {
             Ok(Reply::Done(Outcome::Held { hold, again: false })) if hold.hold.id == reserved.hold => {
-                self.remember(reserved).await;
+                self.remember(reserved, &hold.hold).await;
             }
             // It may have happened. Then it counts until the window has passed, and no longer.
             Err(SubmitError::Ledger(LedgerError::OutcomeUnknown(_))) => {}
@@ -290,35 +295,32 @@ impl Hoarding {
         }
     }
 
-    async fn remember(&self, reserved: Reserved) {
-        let Reserved { hold, name, fresh } = reserved;
+    async fn remember(&self, reserved: Reserved, hold: &Hold) {
+        let Reserved { name, fresh, .. } = reserved;
+        let now = self.clock.now();
+        let window_ends = now.plus_ms(self.settings.window.as_millis() as i64);
+        let charges = fresh.iter().map(|charge| (charge.claimer, charge.units)).collect();
+        let counted = Counted { name, charges, window_ends };
         if let Some(redis) = &self.shared {
-            let charges: Vec<String> = fresh
-                .iter()
-                .map(|charge| format!("{}={}:{name}", charge.claimer.key(), charge.units))
-                .collect();
             let mut set = redis::cmd("SET");
-            set.arg(key_of(hold))
-                .arg(charges.join(" "))
-                .arg("PX")
-                .arg(self.settings.window.as_millis() as u64);
+            let lasts_ms = ms_until(counted.until(hold), now);
+            set.arg(key_of(hold.id)).arg(counted.text()).arg("PX").arg(lasts_ms);
             // Without it a confirm gives nothing back, and the window passes all the same.
             drop(redis.run::<redis::Value>(&set).await);
         }
-        let charges = fresh.iter().map(|charge| (charge.claimer, charge.units)).collect();
+        if counted.until(hold) > window_ends {
+            self.count_until(&counted, counted.until(hold)).await;
+        }
         let mut local = self.local.lock();
-        let now = self.clock.now();
         if local.holds.has_room(now) {
-            let until = now.plus_ms(self.settings.window.as_millis() as i64);
-            local.holds.keep(hold, until, Counted { name, charges });
+            local.holds.keep(hold.id, counted.until(hold), counted);
         }
     }
 
     async fn give_back(&self, reserved: &Reserved) {
         for charge in &reserved.fresh {
-            let member = format!("{}:{}", charge.units, reserved.name);
-            self.forget(&charge.claimer.key(), &member).await;
-            self.local.lock().forget(charge.claimer, &reserved.name, self.settings.window);
+            self.forget(&charge.claimer.key(), &member(charge.units, &reserved.name)).await;
+            self.local.lock().forget(charge.claimer, &reserved.name);
         }
     }
 
@@ -329,23 +331,28 @@ impl Hoarding {
         drop(redis.run::<redis::Value>(&remove).await);
     }
 
-    /// Bought: whoever held it is no hoarder.
+    /// Bought: whoever held it is no hoarder. Held for longer, or no longer: it counts for as long.
     pub async fn heard(&self, said: &Result<Reply, SubmitError>) {
-        let Ok(Reply::Done(Outcome::Confirmed(view) | Outcome::Payment { booking: view, .. })) = said else {
-            return;
-        };
-        if view.booking.state == BookingState::Confirmed {
-            self.confirmed(view.booking.hold).await;
+        match said {
+            Ok(Reply::Done(Outcome::Confirmed(view) | Outcome::Payment { booking: view, .. }))
+                if view.booking.state == BookingState::Confirmed =>
+            {
+                self.confirmed(view.booking.hold).await;
+            }
+            Ok(Reply::Done(Outcome::Extended(view) | Outcome::Released(view))) => {
+                self.ends_otherwise(&view.hold).await;
+            }
+            _ => {}
         }
     }
 
     async fn confirmed(&self, hold: HoldId) {
         let known = self.local.lock().holds.remove(&hold);
         match (known, &self.shared) {
-            (Some(Counted { name, charges }), _) => {
+            (Some(Counted { name, charges, .. }), _) => {
                 for (claimer, units) in charges {
-                    self.local.lock().forget(claimer, &name, self.settings.window);
-                    self.forget(&claimer.key(), &format!("{units}:{name}")).await;
+                    self.local.lock().forget(claimer, &name);
+                    self.forget(&claimer.key(), &member(units, &name)).await;
                 }
             }
             (None, Some(redis)) => self.confirmed_elsewhere(redis, hold).await,
@@ -353,15 +360,102 @@ impl Hoarding {
         }
     }
 
+    async fn ends_otherwise(&self, hold: &Hold) {
+        let known = self.local.lock().holds.remove(&hold.id);
+        match (known, &self.shared) {
+            (Some(counted), _) => {
+                let until = counted.until(hold);
+                self.count_until(&counted, until).await;
+                self.keep_noted(hold.id, until).await;
+                self.local.lock().holds.keep(hold.id, until, counted);
+            }
+            (None, Some(redis)) => self.ends_otherwise_elsewhere(redis, hold).await,
+            (None, None) => {}
+        }
+    }
+
+    /// What is counted of this hold counts until then.
+    async fn count_until(&self, counted: &Counted, until: Moment) {
+        for &(claimer, units) in &counted.charges {
+            self.local.lock().count_until(claimer, &counted.name, until);
+            self.shared_until(&claimer.key(), &member(units, &counted.name), until).await;
+        }
+    }
+
+    async fn shared_until(&self, key: &str, member: &str, until: Moment) {
+        let Some(redis) = &self.shared else { return };
+        let mut count = COUNT_UNTIL.prepare_invoke();
+        count.key(key).arg(member).arg(ms_until(until, self.clock.now()));
+        drop(redis.invoke::<redis::Value>(&count).await);
+    }
+
+    /// For the other nodes: what this hold counts as is known for as long as it counts.
+    async fn keep_noted(&self, hold: HoldId, until: Moment) {
+        let Some(redis) = &self.shared else { return };
+        let mut expire = redis::cmd("PEXPIRE");
+        expire.arg(key_of(hold)).arg(ms_until(until, self.clock.now()));
+        drop(redis.run::<redis::Value>(&expire).await);
+    }
+
     /// Another node placed it.
     async fn confirmed_elsewhere(&self, redis: &SharedRedis, hold: HoldId) {
         let mut take = redis::cmd("GETDEL");
         take.arg(key_of(hold));
-        let charges = redis.run::<Option<String>>(&take).await.ok().flatten().unwrap_or_default();
-        for (key, member) in charges.split(' ').filter_map(|charge| charge.split_once('=')) {
+        let noted = redis.run::<Option<String>>(&take).await.ok().flatten().unwrap_or_default();
+        for (key, member) in charges_in(&noted) {
             self.forget(key, member).await;
         }
     }
+
+    async fn ends_otherwise_elsewhere(&self, redis: &SharedRedis, hold: &Hold) {
+        let mut read = redis::cmd("GET");
+        read.arg(key_of(hold.id));
+        let noted = redis.run::<Option<String>>(&read).await.ok().flatten().unwrap_or_default();
+        let Some(window_ends) = window_in(&noted) else { return };
+        let until = later_of(window_ends, hold);
+        for (key, member) in charges_in(&noted) {
+            self.shared_until(key, member, until).await;
+        }
+        self.keep_noted(hold.id, until).await;
+    }
+}
+
+impl Counted {
+    /// The window's end, or the hold's where that is later.
+    fn until(&self, hold: &Hold) -> Moment {
+        later_of(self.window_ends, hold)
+    }
+
+    /// As it is noted for other nodes: when the window ends, then the charges.
+    fn text(&self) -> String {
+        let mut text = self.window_ends.ms().to_string();
+        for &(claimer, units) in &self.charges {
+            text.push_str(&format!(" {}={}", claimer.key(), member(units, &self.name)));
+        }
+        text
+    }
+}
+
+fn later_of(window_ends: Moment, hold: &Hold) -> Moment {
+    if hold.is_open() { window_ends.max(hold.ends_at()) } else { window_ends }
+}
+
+fn window_in(noted: &str) -> Option<Moment> {
+    noted.split(' ').next()?.parse().ok().map(Moment::from_ms)
+}
+
+fn charges_in(noted: &str) -> impl Iterator<Item = (&str, &str)> {
+    noted.split(' ').filter_map(|charge| charge.split_once('='))
+}
+
+/// A charge as the claimer's sorted set has it.
+fn member(units: u32, name: &str) -> String {
+    format!("{units}:{name}")
+}
+
+/// At least one: nothing can be kept for no time.
+fn ms_until(until: Moment, now: Moment) -> i64 {
+    until.ms_since(now).max(1)
 }
 
 fn key_of(hold: HoldId) -> String {
@@ -386,55 +480,63 @@ impl Local {
     fn charge(&mut self, name: &str, charge: Charge, settings: &Settings, now: Moment) -> Charged {
         let mut claimed = match self.claimed.remove(&charge.claimer) {
             Some(claimed) => claimed,
-            None if self.claimed.has_room(now) => VecDeque::new(),
+            None if self.claimed.has_room(now) => Vec::new(),
             // More claimers than a node may remember: the newest go uncounted, and the ledger bounds itself.
             None => return Charged::Again,
         };
         let charged = add(&mut claimed, name, charge, settings.window, now);
-        self.put_back(charge.claimer, claimed, settings.window);
+        self.put_back(charge.claimer, claimed);
         charged
     }
 
-    fn forget(&mut self, claimer: Claimer, name: &str, window: Duration) {
+    fn forget(&mut self, claimer: Claimer, name: &str) {
         if let Some(mut claimed) = self.claimed.remove(&claimer) {
             claimed.retain(|one| one.name != name);
-            self.put_back(claimer, claimed, window);
+            self.put_back(claimer, claimed);
+        }
+    }
+
+    fn count_until(&mut self, claimer: Claimer, name: &str, until: Moment) {
+        if let Some(mut claimed) = self.claimed.remove(&claimer) {
+            if let Some(at) = claimed.iter().position(|one| one.name == name) {
+                let one = claimed.remove(at);
+                insert(&mut claimed, Claimed { until, ..one });
+            }
+            self.put_back(claimer, claimed);
         }
     }
 
     /// Until the last of it no longer counts.
-    fn put_back(&mut self, claimer: Claimer, claimed: VecDeque<Claimed>, window: Duration) {
-        if let Some(last) = claimed.back() {
-            self.claimed.keep(claimer, last.at.plus_ms(window.as_millis() as i64), claimed);
+    fn put_back(&mut self, claimer: Claimer, claimed: Vec<Claimed>) {
+        if let Some(last) = claimed.last() {
+            self.claimed.keep(claimer, last.until, claimed);
         }
     }
 }
 
+fn insert(claimed: &mut Vec<Claimed>, one: Claimed) {
+    let at = claimed.partition_point(|other| other.until <= one.until);
+    claimed.insert(at, one);
+}
+
 /// Adds one claim to what somebody claimed before, if that is not too much.
-fn add(
-    claimed: &mut VecDeque<Claimed>,
-    name: &str,
-    charge: Charge,
-    window: Duration,
-    now: Moment,
-) -> Charged {
+fn add(claimed: &mut Vec<Claimed>, name: &str, charge: Charge, window: Duration, now: Moment) -> Charged {
     let Charge { limit, units, .. } = charge;
-    let begun = now.plus_ms(-(window.as_millis() as i64));
-    while claimed.front().is_some_and(|first| first.at <= begun) {
-        claimed.pop_front();
-    }
+    let over = claimed.partition_point(|one| one.until <= now);
+    claimed.drain(..over);
     if claimed.iter().any(|one| one.name == name) {
         return Charged::Again;
     }
     let mut total = claimed.iter().map(|one| u64::from(one.units)).sum::<u64>() + u64::from(units);
     if total <= u64::from(limit) {
-        claimed.push_back(Claimed { at: now, name: name.to_owned(), units });
+        let until = now.plus_ms(window.as_millis() as i64);
+        insert(claimed, Claimed { until, name: name.to_owned(), units });
         return Charged::Fresh;
     }
     for one in &*claimed {
         total -= u64::from(one.units);
         if total <= u64::from(limit) {
-            return Charged::NotBefore(Duration::from_millis(one.at.ms_since(begun).max(1) as u64));
+            return Charged::NotBefore(Duration::from_millis(ms_until(one.until, now) as u64));
         }
     }
     Charged::NotBefore(window)
@@ -442,7 +544,7 @@ fn add(
 
 #[cfg(test)]
 mod tests {
-    use holdfast_domain::HolderId;
+    use holdfast_domain::{Currency, HolderId, Money, Placed, Version};
 
     use super::*;
     use crate::{admission::ClientNet, clock::ManualClock};
@@ -466,15 +568,28 @@ mod tests {
         hoarding.reserve(HoldId::from_bits(hold), &seats(qty), None, by).await
     }
 
+    /// Held, and for no longer than the window.
+    async fn held(hoarding: &Hoarding, hold: u128, qty: u32, by: &Visitor) {
+        let reserved = take(hoarding, hold, qty, by).await.unwrap();
+        hoarding.remember(reserved, &until(hold, hoarding.clock.now())).await;
+    }
+
+    fn until(hold: u128, expires_at: Moment) -> Hold {
+        let (hold, holder) = (HoldId::from_bits(hold), HolderId::new("anybody").unwrap());
+        let (lines, amount, relaxed) = ([].into(), Money::ZERO, Vec::new());
+        let currency = Currency::new("EUR").unwrap();
+        Hold::placed(Placed { hold, holder, lines, amount, currency, expires_at, relaxed }, Version(1))
+    }
+
     #[tokio::test]
     async fn what_was_taken_counts_until_the_window_has_passed() {
         let (clock, hoarding) = hoarding(4, 0);
         let alice = visitor("alice", "203.0.113.1");
-        hoarding.remember(take(&hoarding, 1, 3, &alice).await.unwrap()).await;
+        held(&hoarding, 1, 3, &alice).await;
         clock.advance_ms(60_000);
         let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err().quota.unwrap();
         assert_eq!((quota.burst, quota.retry_after), (4, Duration::from_secs(540)));
-        hoarding.remember(take(&hoarding, 3, 1, &alice).await.unwrap()).await;
+        held(&hoarding, 3, 1, &alice).await;
         clock.advance_ms(540_000);
         assert!(take(&hoarding, 4, 3, &alice).await.is_ok(), "the first three no longer count");
         let excess = take(&hoarding, 5, 9, &alice).await.unwrap_err();
@@ -487,12 +602,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_still_held_counts_when_the_window_has_passed() {
+        let (clock, hoarding) = hoarding(4, 0);
+        let alice = visitor("alice", "203.0.113.1");
+        let mut hold = until(1, Moment::from_s(1_000 + 3_600));
+        hoarding.remember(take(&hoarding, 1, 3, &alice).await.unwrap(), &hold).await;
+        clock.advance_ms(3_599_000);
+        let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err().quota.unwrap();
+        assert_eq!(quota.retry_after, Duration::from_secs(1));
+        hold.extend(Moment::from_s(1_000 + 7_200));
+        hoarding.ends_otherwise(&hold).await;
+        clock.advance_ms(3_000_000);
+        assert!(take(&hoarding, 3, 2, &alice).await.is_err(), "held for longer, it counts for longer");
+        hold.release(clock.now());
+        hoarding.ends_otherwise(&hold).await;
+        assert!(take(&hoarding, 4, 2, &alice).await.is_ok(), "let go of after the window, it counts no more");
+    }
+
+    #[tokio::test]
     async fn a_confirm_gives_back_and_so_does_a_refusal() {
         let (_, hoarding) = hoarding(2, 3);
         let alice = visitor("alice", "203.0.113.1");
         let refused = Ok(Reply::KeyReused);
         hoarding.settle(take(&hoarding, 1, 2, &alice).await.unwrap(), &refused).await;
-        hoarding.remember(take(&hoarding, 2, 2, &alice).await.unwrap()).await;
+        held(&hoarding, 2, 2, &alice).await;
         assert!(take(&hoarding, 3, 1, &alice).await.is_err());
         hoarding.confirmed(HoldId::from_bits(2)).await;
         assert!(take(&hoarding, 4, 2, &alice).await.is_ok());
@@ -534,7 +667,7 @@ mod tests {
         let hoarding = Hoarding::new(settings, clock.clone(), None);
         for one in 0..100 {
             let crowd = visitor(&format!("one-{one}"), "203.0.113.1");
-            hoarding.remember(take(&hoarding, one, 1, &crowd).await.unwrap()).await;
+            held(&hoarding, one, 1, &crowd).await;
         }
         let late = visitor("late", "203.0.113.1");
         for hold in [200, 201] {
@@ -544,7 +677,7 @@ mod tests {
             );
         }
         clock.advance_ms(600_000);
-        hoarding.remember(take(&hoarding, 300, 1, &late).await.unwrap()).await;
+        held(&hoarding, 300, 1, &late).await;
         assert!(take(&hoarding, 301, 1, &late).await.is_err(), "counted again");
         hoarding.confirmed(HoldId::from_bits(300)).await;
         assert!(take(&hoarding, 302, 1, &late).await.is_ok(), "and what it bought is known");

@@ -217,7 +217,7 @@ pub const SPECS: &[Spec] = &[
         "unconfirmed_window",
         "DURATION",
         "10m",
-        "How long an unconfirmed hold counts against whoever placed it",
+        "How long an unconfirmed hold counts against whoever placed it, at least; it counts while it lasts",
     ),
     setting(
         ADMISSION,

@@ -70,6 +70,22 @@ async fn letting_go_and_holding_again_is_no_way_around() {
     one.post("/v1/holds", seat("A-4")).await.expect(201);
 }
 
+/// Held on and on, by extending it, it is as much out of everybody's reach as on the first day.
+#[tokio::test]
+async fn extending_is_no_way_around() {
+    let hoarding = hoarding::Settings { per_holder: 3, ..Default::default() };
+    let app = hall_with(Setup { hoarding, ..behind_a_proxy() }).await;
+    let one = at(&app, "203.0.113.7");
+    let hold = one.hold(json!({"lines": [{"offer": "hall", "best": {"qty": 3}}]})).await;
+    app.clock.advance_ms(500_000);
+    one.post(&format!("/v1/holds/{hold}/extend"), json!({})).await.expect(200);
+    app.clock.advance_ms(200_000);
+    let refused = one.post("/v1/holds", seat("B-10")).await.expect_problem(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), "400");
+    app.clock.advance_ms(400_000);
+    one.post("/v1/holds", seat("B-10")).await.expect(201);
+}
+
 #[tokio::test]
 async fn fifty_accounts_at_one_address_have_its_share_and_no_more() {
     let hoarding = hoarding::Settings { per_holder: 4, per_address: 6, ..Default::default() };
@@ -160,7 +176,7 @@ async fn a_refused_hold_and_a_retry_count_for_nothing() {
 async fn a_key_acts_for_many_and_is_not_counted() {
     let hoarding = hoarding::Settings { per_holder: 1, per_address: 1, ..Default::default() };
     let rate = Some(Rate { burst: 1, window: Duration::from_secs(60) });
-    let rates = RateLimits { per_address: rate, per_holder: rate, per_key: None };
+    let rates = RateLimits { per_address: rate, per_holder: rate, ..RateLimits::default() };
     let app = hall_with(Setup { hoarding, rates, ..behind_a_proxy() }).await;
     let seller = app.seller().await;
     for unit in seats() {
