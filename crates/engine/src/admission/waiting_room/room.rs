@@ -214,14 +214,17 @@ impl Room {
     /// Another plan. The queue stays as it is, unless its order would be another one: that is a new run, and tickets
     /// from before are void.
     pub fn replan(&mut self, plan: Plan, seed: [u8; 32], now: Moment) {
-        let queues = |method| matches!(method, Method::Fifo | Method::Lottery);
-        let reordered = queues(self.plan.method) && queues(plan.method) && self.plan.method != plan.method;
-        let first_queue = self.lottery.is_none() && plan.method == Method::Lottery;
+        // What was kept while there was no queue counts: a lot is not drawn among those who were told "first come".
+        let reordered = match plan.method {
+            Method::Fifo => self.lottery.is_some(),
+            Method::Lottery => self.lottery.is_none(),
+            Method::Passthrough | Method::Reject => false,
+        };
         let has_opened =
             self.serving > 0 || self.lottery.as_ref().is_some_and(|lottery| lottery.drawn.is_some());
         let next_sale =
             has_opened && plan.opens_at_ms != self.plan.opens_at_ms && plan.opens_at_ms > Some(now.ms());
-        if reordered || first_queue || next_sale {
+        if reordered || next_sale {
             let run = self.run + 1;
             *self = Self { run, mode: self.mode, admitted: self.admitted, ..Self::new(plan, seed, now) };
         } else {

@@ -161,6 +161,18 @@ fn a_change_of_plan_keeps_the_queue_unless_its_order_changes() {
 }
 
 #[test]
+fn a_queue_that_is_first_come_is_not_drawn_by_lot_whatever_was_planned_before() {
+    let opening = |method| Plan { opens_at_ms: Some(at(90).ms()), ..plan(method, 3) };
+    let mut room = room(opening(Method::Lottery), 5);
+    room.replan(plan(Method::Passthrough, 3), [2; 32], at(1));
+    room.replan(opening(Method::Fifo), [3; 32], at(2));
+    assert_eq!((room.run, room.issued, room.lottery.is_some()), (2, 0, false));
+    room.replan(plan(Method::Reject, 3), [4; 32], at(3));
+    room.replan(opening(Method::Lottery), [5; 32], at(4));
+    assert_eq!((room.run, room.lottery.is_some()), (3, true));
+}
+
+#[test]
 fn a_room_is_kept_whole() {
     let mut room = room(Plan { message: Some("soon".into()), ..plan(Method::Lottery, 3) }, 9);
     room.turn(&all(9), Some(7), at(1));
