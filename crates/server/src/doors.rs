@@ -27,15 +27,23 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimits {
     pub per_address: Option<Rate>,
+    /// Of those, new tickets of waiting rooms.
+    pub tickets_per_address: Option<Rate>,
     pub per_holder: Option<Rate>,
     pub per_key: Option<Rate>,
 }
 
 impl Default for RateLimits {
-    /// An address may be a whole campus, so it gets much; a session is one browser.
+    /// An address may be a whole campus, so it gets much; a session is one browser. A ticket is a lot in a draw, and a
+    /// campus of browsers asks for them in minutes, where one who collects lots would in seconds.
     fn default() -> Self {
         let rate = |burst, s| Some(Rate { burst, window: std::time::Duration::from_secs(s) });
-        Self { per_address: rate(1_000, 10), per_holder: rate(60, 10), per_key: None }
+        Self {
+            per_address: rate(1_000, 10),
+            tickets_per_address: rate(60, 10),
+            per_holder: rate(60, 10),
+            per_key: None,
+        }
     }
 }
 
@@ -111,7 +119,7 @@ impl Doors {
 
     /// Lets a request that may change something in, or says when to come back.
     pub(crate) async fn knock(&self, actor: &Actor, address: Option<ClientNet>) -> Result<(), Problem> {
-        let RateLimits { per_address, per_holder, per_key } = &self.limits;
+        let RateLimits { per_address, per_holder, per_key, .. } = &self.limits;
         match actor {
             Actor::Key(name) => self.count("key", per_key.as_ref(), || name.to_string()).await,
             Actor::Session(holder) => {
@@ -122,6 +130,12 @@ impl Doors {
             }
             Actor::System => Ok(()),
         }
+    }
+
+    /// Lets somebody have a new ticket of a waiting room: sessions are cheap, and each of them has one.
+    pub(crate) async fn admit_ticket(&self, address: Option<ClientNet>) -> Result<(), Problem> {
+        let Some(address) = address else { return Ok(()) };
+        self.count("tickets", self.limits.tickets_per_address.as_ref(), || address.to_string()).await
     }
 
     async fn count(

@@ -51,6 +51,7 @@ impl Reader<'_> {
         Admission {
             rates: RateLimits {
                 per_address: self.rate("rate_per_address"),
+                tickets_per_address: self.rate("rate_tickets_per_address"),
                 per_holder: self.rate("rate_per_holder"),
                 per_key: self.rate("rate_per_key"),
             },

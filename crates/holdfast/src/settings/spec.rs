@@ -189,6 +189,13 @@ pub const SPECS: &[Spec] = &[
         "1000/10s",
         "Changes that one address may ask for; or off",
     ),
+    setting(
+        ADMISSION,
+        "rate_tickets_per_address",
+        "N/TIME",
+        "60/10s",
+        "Of those, new tickets of waiting rooms; or off",
+    ),
     setting(ADMISSION, "rate_per_holder", "N/TIME", "60/10s", "Changes that one session may ask for; or off"),
     setting(ADMISSION, "rate_per_key", "N/TIME", "off", "Changes that one API key may ask for; or off"),
     setting(

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::stream;
 use holdfast_domain::{HolderId, OfferId};
 use holdfast_engine::{
-    admission::waiting_room::{Board, Following, Given, Mode},
+    admission::waiting_room::{Board, Following, Given, Mode, Plan},
     ledger::{Answer, Reply},
 };
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
@@ -34,7 +34,8 @@ use crate::{
 /// Plan the waiting room of an offer.
 ///
 /// There is one from now on, whatever there was before; `passthrough` turns it off. A change keeps the queue, unless
-/// the order of it would be another one: from `fifo` to `lottery` and back a new run begins, and tickets are void.
+/// the order of it would be another one: from `fifo` to `lottery` and back a new run begins, and tickets are void. A
+/// lottery needs an opening that is still to come, or the one it has already.
 #[utoipa::path(put, path = "/v1/offers/{offer}/room", tag = "Waiting room", operation_id = "planRoom",
     params(("offer" = wire::schema::OfferId, Path, description = "The offer's id.")),
     request_body(content = PlanRoom, example = json!({"method": "fifo", "max_active": 500, "session_s": 600})),
@@ -43,10 +44,16 @@ pub(crate) async fn plan(
     State(app): State<Shared>,
     About(offer, FromAdmin(sent)): About<OfferId, FromAdmin>,
 ) -> Result<Response, Problem> {
-    let plan = sent.json::<PlanRoom>()?.plan(app.clock.now())?;
+    let planned = planned(&app, &offer).await?;
+    let plan = sent.json::<PlanRoom>()?.plan(planned.as_ref(), app.clock.now())?;
     must_exist(&app, &offer).await?;
     let board = app.rooms.plan(&offer, plan).await?;
     Ok(shown(&offer, Some(&board)))
+}
+
+/// The plan of the room there is.
+pub(crate) async fn planned(app: &App, offer: &OfferId) -> Result<Option<Plan>, Problem> {
+    Ok(app.rooms.board(offer).await?.map(|board| board.plan))
 }
 
 async fn must_exist(app: &App, offer: &OfferId) -> Result<(), Problem> {
@@ -221,7 +228,11 @@ pub(crate) async fn join(
 
 /// The visitor's ticket, given now if there was none.
 pub(crate) async fn ticket(app: &App, offer: &OfferId, caller: &Caller) -> Result<Given, Problem> {
-    let joined = app.rooms.join(offer, visitor(caller)?, caller.tokens()).await;
+    let visitor = visitor(caller)?;
+    if !app.rooms.has_ticket(offer, visitor, caller.tokens()).await? {
+        app.doors.admit_ticket(caller.address).await?;
+    }
+    let joined = app.rooms.join(offer, visitor, caller.tokens()).await;
     joined.map_err(|denied| Problem::denied(offer, denied))
 }
 

@@ -69,7 +69,8 @@ impl From<Method> for RoomMethod {
 }
 
 impl PlanRoom {
-    pub(crate) fn plan(self, now: Moment) -> Result<Plan, Problem> {
+    /// The plan, in place of the one there is.
+    pub(crate) fn plan(self, planned: Option<&Plan>, now: Moment) -> Result<Plan, Problem> {
         let within = |field: &str, value: u32, most: u32| match value {
             1.. if value <= most => Ok(value),
             _ => Err(Problem::invalid(format!("{field}: must be 1 to {most}"))),
@@ -78,9 +79,13 @@ impl PlanRoom {
             Ok(opens_at) => opens_at,
             Err(fault) => return Err(Problem::invalid(format!("opens_at: {}", fault.rule()))),
         };
+        // Of a lottery that was planned in time, everything else may be changed when it has opened.
+        let is_planned = |opens: Moment| {
+            planned.is_some_and(|plan| plan.method == Method::Lottery && plan.opens_at_ms == Some(opens.ms()))
+        };
         let method = match self.method {
             RoomMethod::Fifo => Method::Fifo,
-            RoomMethod::Lottery if opens_at.is_none_or(|opens| opens <= now) => {
+            RoomMethod::Lottery if opens_at.is_none_or(|opens| opens <= now && !is_planned(opens)) => {
                 return Err(Problem::invalid("opens_at: a lottery needs one that is still to come"));
             }
             RoomMethod::Lottery => Method::Lottery,

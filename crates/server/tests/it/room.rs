@@ -1,10 +1,14 @@
 //! The waiting room over HTTP: joining, waiting, being let in, and those who try without.
 
+use std::time::Duration;
+
 use holdfast_domain::OfferId;
+use holdfast_engine::admission::Rate;
+use holdfast_server::RateLimits;
 use serde_json::{Value, json};
 
 use crate::{
-    app::{Answer, Client, TestApp, fest, seat},
+    app::{Answer, Client, Setup, TestApp, fest, hall, seat},
     map::Events,
     payments::{deliver, until_state},
 };
@@ -406,6 +410,36 @@ async fn a_lottery_shows_its_hand_after_the_draw() {
     }
     places.sort_unstable();
     assert_eq!(places, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn a_lottery_that_has_opened_can_be_tuned_and_keeps_its_queue() {
+    let lottery = |max_active: u32, opens_at: &str| json!({"method": "lottery", "max_active": max_active, "opens_at": opens_at});
+    let app = with_room(lottery(1, "2026-11-15T18:05:00Z")).await;
+    join(&app.client()).await;
+    app.clock.advance_ms(400_000);
+    turn(&app).await;
+    let tuned = app.admin().put(ROOM, lottery(7, "2026-11-15T19:05:00+01:00")).await.expect(200).json();
+    assert_eq!((&tuned["max_active"], &tuned["issued"], &tuned["run"]), (&json!(7), &json!(1), &json!(1)));
+    let other = lottery(7, "2026-11-15T18:06:00Z");
+    app.admin().put(ROOM, other).await.expect_problem(400, "invalid_request");
+}
+
+/// Sessions are cheap, and a ticket is a lot in the draw.
+#[tokio::test]
+async fn an_address_gets_so_many_new_tickets_and_keeps_those_it_has() {
+    let few = Some(Rate { burst: 2, window: Duration::from_secs(3600) });
+    let rates = RateLimits { tickets_per_address: few, ..RateLimits::default() };
+    let app = TestApp::with(Setup { rates, ..Setup::default() }).await;
+    app.admin().post("/v1/offers", hall()).await.expect(201);
+    app.admin().put(ROOM, fifo(1)).await.expect(200);
+    let (alice, bob, carol) = (app.client(), app.client(), app.client());
+    join(&alice).await;
+    join(&bob).await;
+    let refused = carol.post(TICKETS, json!({})).await.expect_problem(429, "rate_limited");
+    assert_eq!(refused.header("ratelimit-policy"), "\"tickets\";q=2;w=3600");
+    carol.submit("/o/hall/queue", &[]).await.expect(429);
+    alice.post(TICKETS, json!({})).await.expect(200);
 }
 
 #[tokio::test]

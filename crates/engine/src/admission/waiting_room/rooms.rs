@@ -236,6 +236,19 @@ impl Rooms {
         of_this_run.max_by_key(|ticket| ticket.number)
     }
 
+    /// Whether somebody who joins has no need of a new ticket: one of theirs is good, or there is no queue.
+    pub async fn has_ticket<'a>(
+        &self,
+        offer: &OfferId,
+        holder: &HolderId,
+        tokens: impl IntoIterator<Item = &'a str>,
+    ) -> Result<bool, LedgerError> {
+        let Some((desk, copy)) = self.gating(offer).await? else { return Ok(true) };
+        let Some(ticket) = self.ticket(&desk, &copy, holder, tokens) else { return Ok(false) };
+        let standing = Standing::of(&copy.room, &copy.order, ticket.number, self.shared.clock.now());
+        Ok(standing.state != TicketState::Ended)
+    }
+
     /// Joins the queue. Who has a ticket keeps it, also one who has lost the token.
     pub async fn join<'a>(
         &self,

@@ -18,7 +18,7 @@ use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
     problem::Problem,
-    routes::{InOffer, Of},
+    routes::{InOffer, Of, room::planned},
     wire::room::PlanRoom,
 };
 
@@ -169,7 +169,8 @@ async fn change(app: &App, id: &OfferId, form: &Form) -> Result<&'static str, Pr
         Some("resume") => (Mode::Running, "resumed"),
         Some("fail-open") => (Mode::FailOpen, "opened"),
         _ => {
-            app.rooms.plan(id, plan(form)?.plan(app.clock.now())?).await?;
+            let planned = planned(app, id).await?;
+            app.rooms.plan(id, plan(form)?.plan(planned.as_ref(), app.clock.now())?).await?;
             return Ok("planned");
         }
     };
@@ -180,9 +181,9 @@ async fn change(app: &App, id: &OfferId, form: &Form) -> Result<&'static str, Pr
 /// A room with one click: first come, first served, with the plan there was before or else the usual one.
 async fn open(app: &App, id: &OfferId) -> Result<(), Problem> {
     let fifo = serde_json::from_value::<PlanRoom>(json!({"method": "fifo"}));
-    let usual = fifo.map_err(|fault| Problem::invalid(fault.to_string()))?.plan(app.clock.now())?;
-    let plan = match app.rooms.board(id).await? {
-        Some(board) => Plan { method: Method::Fifo, opens_at_ms: None, ..board.plan },
+    let usual = fifo.map_err(|fault| Problem::invalid(fault.to_string()))?.plan(None, app.clock.now())?;
+    let plan = match planned(app, id).await? {
+        Some(planned) => Plan { method: Method::Fifo, opens_at_ms: None, ..planned },
         None => usual,
     };
     app.rooms.plan(id, plan).await?;
