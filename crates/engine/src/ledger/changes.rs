@@ -6,6 +6,12 @@ use holdfast_domain::{Event, Kind, Line, Moment, OfferId, State, UnitNo, Version
 
 use crate::ledger::Change;
 
+/// Where every offer of seats stands in books that were read anew, for whoever followed the ones before.
+pub(super) fn standing(state: &State) -> Vec<Change> {
+    let seats = state.offers().filter(|offer| offer.offer().kind() == Kind::Seats);
+    seats.map(|offer| Change::stands(offer.offer().id().clone(), offer.version())).collect()
+}
+
 /// The seats that a batch touches, by offer, with the version each offer had before.
 #[derive(Debug, Default)]
 pub(super) struct Touched(HashMap<OfferId, (Version, Vec<UnitNo>)>);

@@ -232,13 +232,28 @@ pub enum SnapshotUnits {
     Cells(Arc<[(UnitNo, Unit)]>),
 }
 
-/// What a committed batch did to one offer's units.
+/// What a committed batch did to one offer's units. Each begins where the one before it led to.
+///
+/// Where a ledger had to read its books anew, nobody can say what happened meanwhile, only [where](Self::stands) an offer
+/// stands now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub offer: OfferId,
     pub from: Version,
     pub to: Version,
     pub units: Vec<(UnitNo, UnitState)>,
+}
+
+impl Change {
+    /// The offer stands at this version, however it came to that.
+    pub const fn stands(offer: OfferId, at: Version) -> Self {
+        Self { offer, from: at, to: at, units: Vec::new() }
+    }
+
+    /// It says where the offer stands, and not what became of it.
+    pub fn only_stands(&self) -> bool {
+        self.from == self.to
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,9 @@
 //! grows with the number of viewers: the map is advisory, the ledger decides.
 //!
 //! A viewer who names the version it has seen gets exactly what came after it. Where that is no longer known
-//! (too old, or from another history) it is told to start again from a snapshot.
+//! (too old, or from another history) it is told to start again from a snapshot. So is everybody when a ledger read its
+//! books anew: changes follow each other, and one that does not begin where the last one ended shows that some are
+//! missing.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -116,13 +118,13 @@ impl LiveMap {
         };
         let mut watched = self.watched.lock();
         let at = watched.entry(offer.clone()).or_insert_with(|| Watched::new(&self.settings));
-        at.history.starts_by(view.version);
-        at.sent = at.sent.max(at.history.since);
+        at.starts_by(view.version);
         let first = seen.and_then(|seen| at.catch_up(seen, view.version));
-        let seen = match (&first, seen) {
-            // What it says it has seen is of no history that we know: it begins where everybody else is.
-            (Some(Frame::Reset { version }), _) => *version,
-            (_, seen) => seen.unwrap_or(at.sent).max(at.sent),
+        let seen = match &first {
+            Some(Frame::Delta { id, .. }) => Some(*id),
+            Some(Frame::Reset { .. }) => None,
+            // No seat has changed since: the next frame leads on from what it has.
+            None => seen,
         };
         Ok(Some(Subscription { hub: Arc::clone(self), offer: offer.clone(), first, frames, seen }))
     }
@@ -142,7 +144,7 @@ impl LiveMap {
         match &read {
             Ok(Some(snapshot)) => {
                 if let Some(at) = watched.get_mut(offer) {
-                    at.history.starts_by(snapshot.version);
+                    at.starts_by(snapshot.version);
                 }
             }
             // Nothing to follow, and nothing to keep for those who make up names.
@@ -169,7 +171,7 @@ impl LiveMap {
         let mut watched = self.watched.lock();
         for change in batch {
             if let Some(at) = watched.get_mut(&change.offer) {
-                at.history.push(change, self.settings.remembered);
+                at.hear(change, self.settings.remembered);
             }
         }
     }
@@ -177,9 +179,8 @@ impl LiveMap {
     /// Changes were missed, so nothing remembered can be trusted to be whole.
     fn start_again(&self) {
         for at in self.watched.lock().values_mut() {
-            let version = at.history.latest();
+            at.starts_again(at.history.latest());
             at.history = History::default();
-            let _ = at.frames.send(Frame::Reset { version });
         }
     }
 
@@ -217,6 +218,30 @@ impl Watched {
         now < self.last_viewed + linger
     }
 
+    /// The offer is known to have been at `version` when watching began.
+    fn starts_by(&mut self, version: Version) {
+        if self.history.is_unwritten() {
+            self.history.since = version;
+            self.sent = self.sent.max(version);
+        }
+    }
+
+    fn hear(&mut self, change: &Change, remembered: usize) {
+        self.starts_by(change.from);
+        if !self.history.is_continued_by(change) {
+            self.starts_again(change.to);
+        } else if !change.only_stands() {
+            self.history.push(change, remembered);
+        }
+    }
+
+    /// Nothing leads from what was told before to this version: everybody takes a new snapshot.
+    fn starts_again(&mut self, version: Version) {
+        self.history = History { since: version, ..History::default() };
+        self.sent = version;
+        let _ = self.frames.send(Frame::Reset { version });
+    }
+
     fn send(&mut self, next_frame: Instant) {
         if let Some(frame) = self.history.delta(self.sent, self.history.latest()) {
             let _ = self.frames.send(frame);
@@ -228,7 +253,7 @@ impl Watched {
     /// What a viewer who has seen `seen` must hear before the frames that follow `sent`. It may have seen more
     /// than was sent, from a snapshot, but no more than the `present`.
     fn catch_up(&self, seen: Version, present: Version) -> Option<Frame> {
-        if seen < self.history.since || seen > present.max(self.history.latest()) {
+        if seen > present.max(self.history.latest()) {
             return Some(Frame::Reset { version: self.sent });
         }
         self.history.delta(seen, self.sent)
@@ -242,8 +267,9 @@ pub struct Subscription {
     offer: OfferId,
     first: Option<Frame>,
     frames: broadcast::Receiver<Frame>,
-    /// The version that this viewer has, once `first` is delivered.
-    seen: Version,
+    /// The version that this viewer has, once `first` is delivered. It is for the viewer to know where it begins anew,
+    /// or begins at all: it is sent what everybody is.
+    seen: Option<Version>,
 }
 
 impl Subscription {
@@ -253,18 +279,27 @@ impl Subscription {
             return Some(first);
         }
         loop {
-            match self.frames.recv().await {
-                Ok(Frame::Delta { id, .. }) if id <= self.seen => {}
-                Ok(Frame::Delta { from, id, json }) => {
-                    let exact =
-                        (from != self.seen).then(|| self.hub.delta(&self.offer, self.seen, id)).flatten();
-                    self.seen = id;
-                    return Some(exact.unwrap_or(Frame::Delta { from, id, json }));
-                }
-                Ok(reset) => return Some(reset),
-                Err(RecvError::Lagged(_)) => return Some(Frame::Reset { version: self.seen }),
+            let frame = match self.frames.recv().await {
+                Ok(Frame::Delta { id, .. }) if self.seen.is_some_and(|seen| id <= seen) => continue,
+                Ok(frame) => self.led_on_to(frame),
+                Err(RecvError::Lagged(_)) => Frame::Reset { version: self.seen.unwrap_or_default() },
                 Err(RecvError::Closed) => return None,
+            };
+            self.seen = match &frame {
+                Frame::Delta { id, .. } => Some(*id),
+                Frame::Reset { .. } => None,
+            };
+            return Some(frame);
+        }
+    }
+
+    /// The frame as it follows what this viewer has.
+    fn led_on_to(&self, frame: Frame) -> Frame {
+        match (frame, self.seen) {
+            (Frame::Delta { from, id, json }, Some(seen)) if from != seen => {
+                self.hub.delta(&self.offer, seen, id).unwrap_or(Frame::Delta { from, id, json })
             }
+            (frame, _) => frame,
         }
     }
 }
@@ -295,17 +330,16 @@ impl History {
         self.latest() > sent
     }
 
-    /// An empty history begins at `version`: the offer is known to have been there when watching began.
-    fn starts_by(&mut self, version: Version) {
-        if self.since == Version(0) && self.changes.is_empty() {
-            self.since = version;
-        }
+    fn is_unwritten(&self) -> bool {
+        self.since == Version(0) && self.changes.is_empty()
+    }
+
+    /// Whether it leads on from what is known. It may begin earlier: what was read meanwhile is told as well.
+    fn is_continued_by(&self, change: &Change) -> bool {
+        if change.only_stands() { change.to == self.latest() } else { change.from <= self.latest() }
     }
 
     fn push(&mut self, change: &Change, remembered: usize) {
-        if self.changes.is_empty() && self.since < change.from {
-            self.since = change.from;
-        }
         self.units += change.units.len();
         self.changes.push_back(Step { from: change.from, to: change.to, units: change.units.clone() });
         while self.units > remembered {
@@ -315,9 +349,12 @@ impl History {
         }
     }
 
-    /// One frame that leads from `from` to `to`. Changes say what a unit *is*, so a step that began before
-    /// `from` may be told again without harm.
+    /// One frame that leads from `from` to `to`, if a unit changed. Changes say what a unit *is*, so a step that began
+    /// before `from` may be told again without harm.
     fn delta(&self, from: Version, to: Version) -> Option<Frame> {
+        if from < self.since {
+            return Some(Frame::Reset { version: to });
+        }
         let steps = self.changes.iter().filter(|step| step.to > from && step.from < to);
         let mut units = BTreeMap::new();
         for step in steps {
@@ -392,7 +429,7 @@ mod tests {
     }
 
     fn history() -> History {
-        let mut history = History::default();
+        let mut history = History { since: Version(1), ..History::default() };
         history.push(&change(1, 2, &[(12, Held), (13, Held)]), 100);
         history.push(&change(2, 5, &[(14, Held), (40, Held), (3, Booked)]), 100);
         history.push(&change(5, 6, &[(12, Available)]), 100);
@@ -411,6 +448,41 @@ mod tests {
         assert_eq!(history.since, Version(1));
         history.push(&change(6, 7, &[(1, Held)]), 3);
         assert_eq!((history.since, history.latest()), (Version(5), Version(7)));
+    }
+
+    fn stands(at: u64) -> Change {
+        Change::stands(OfferId::new("hall").unwrap(), Version(at))
+    }
+
+    /// What viewers are sent after these changes, if anything.
+    fn frame(watched: &mut Watched, changes: &[Change], remembered: usize) -> Option<Frame> {
+        let mut frames = watched.frames.subscribe();
+        changes.iter().for_each(|change| watched.hear(change, remembered));
+        if watched.history.pending_since(watched.sent) {
+            watched.send(Instant::now());
+        }
+        frames.try_recv().ok()
+    }
+
+    #[tokio::test]
+    async fn where_changes_are_missing_everybody_starts_again() {
+        let mut watched = Watched::new(&Settings::default());
+        let mut after = |change| frame(&mut watched, &[change], 100);
+        let reset = |version| Some(Frame::Reset { version: Version(version) });
+        assert!(matches!(after(change(1, 2, &[(1, Held)])), Some(Frame::Delta { from: Version(1), .. })));
+        assert_eq!(after(change(4, 5, &[(2, Held)])), reset(5));
+        assert_eq!(after(stands(5)), None, "the books were read anew, and nothing had happened");
+        assert!(matches!(after(change(5, 6, &[(1, Booked)])), Some(Frame::Delta { from: Version(5), .. })));
+        assert_eq!(after(stands(8)), reset(8));
+        assert_eq!(after(stands(7)), reset(7), "a failover lost the end of the books");
+        assert!(matches!(after(change(7, 8, &[(1, Held)])), Some(Frame::Delta { from: Version(7), .. })));
+    }
+
+    #[tokio::test]
+    async fn a_change_larger_than_what_is_remembered_makes_everybody_start_again() {
+        let mut watched = Watched::new(&Settings::default());
+        let large = change(1, 2, &[(1, Held), (2, Held), (3, Held)]);
+        assert_eq!(frame(&mut watched, &[large], 2), Some(Frame::Reset { version: Version(2) }));
     }
 
     #[test]

@@ -150,6 +150,21 @@ async fn a_viewer_who_comes_back_misses_nothing() {
     assert_eq!(seen.concat().replace('h', ",").trim_start_matches(','), "1,3");
 }
 
+/// An offer's new name is a version that no seat changed in, and no frame leads to it.
+#[tokio::test]
+async fn a_viewer_who_comes_back_after_a_new_name_sees_no_gap() {
+    let app = TestApp::with_hall().await;
+    let mut events = Events::open(&app, None).await;
+    app.admin().post("/v1/holds", seat("alice", "A-1")).await.expect(201);
+    let seen = events.until("id: ").await;
+    drop(events);
+    app.admin().patch("/v1/offers/hall", json!({"name": "Another night"})).await.expect(200);
+    let mut events = Events::open(&app, Some(&seen)).await;
+    app.admin().post("/v1/holds", seat("alice", "A-2")).await.expect(201);
+    let delta: serde_json::Value = serde_json::from_str(&events.until("data: ").await).unwrap();
+    assert_eq!((delta["from"].as_str(), delta["d"].as_str()), (Some(&*seen), Some("h1")));
+}
+
 #[tokio::test]
 async fn one_who_was_away_too_long_starts_again() {
     let app = TestApp::with_hall().await;

@@ -16,6 +16,7 @@ use holdfast_engine::{
     gate::GateBooks as _,
     ledger::{BookingFilter, Ledger, LedgerError, Outcome, PageRequest, Reply, postgres::PostgresLedger},
     mint,
+    outbox::live_map::{self, Frame, LiveMap},
     strategy::Claiming,
 };
 use holdfast_rigs::{FaultProxy, Mode, PgBouncer};
@@ -188,6 +189,30 @@ async fn a_lost_commit_reply_is_unknown_and_the_same_key_replays_it() {
         assert!(matches!(told, Ok(Reply::Replayed(_))), "{claiming:?}: {told:?}");
         assert_eq!(house.one(DATABASE, "SELECT count(*) FROM holdfast.holds"), "1", "{claiming:?}");
     }
+}
+
+/// With the reply the node loses its copy, and nobody can say what became of the seats in between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_lost_commit_reply_whoever_watches_looks_again() {
+    let house = House::quick();
+    let proxy = FaultProxy::start(house.server.address()).await.expect("a proxy");
+    house.emptied(DATABASE);
+    let url = house.server.url_through(proxy.address(), DATABASE);
+    let node = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    let map = LiveMap::new(Arc::clone(&node) as Arc<dyn Ledger>, live_map::Settings::default());
+    tokio::spawn(Arc::clone(&map).run());
+    let hall = OfferId::new("hall").expect("an id");
+    let mut seats = map.subscribe(&hall, None).await.expect("an answer").expect("a map");
+    ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
+    assert!(matches!(seats.next().await, Some(Frame::Delta { .. })));
+    proxy.set(Mode::lose_reply_to("COMMIT\0"));
+    let told = ask(&*node, place("bob", vec![seat("A-2")])).await;
+    assert!(matches!(told, Err(LedgerError::OutcomeUnknown(_))), "{told:?}");
+    proxy.set(Mode::Pass);
+    let told = tokio::time::timeout(DEADLINE, seats.next()).await.expect("a word in time");
+    let at = node.offer(&hall).await.expect("an answer").expect("the hall").version;
+    assert_eq!(told, Some(Frame::Reset { version: at }));
 }
 
 /// The copy is thrown away while PostgreSQL is far away: everybody loses patience with the load, and none of them makes

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    ledger::{Change, LedgerError, Render},
+    ledger::{Change, LedgerError, Render, changes::standing},
 };
 
 /// What the writer and its handle share.
@@ -74,7 +74,9 @@ impl Writer {
             metrics::counter!("holdfast_ledger_reloads_total").increment(1);
             self.shared.status.write().down = Some(why.to_string());
             next = self.reload();
-            if next.is_some() {
+            if let Some(live) = &next {
+                // Whoever followed the memory that was thrown away cannot know what of it is true.
+                drop(self.shared.changes.send(standing(&live.books.state).into()));
                 self.shared.status.write().down = None;
                 tracing::info!("the ledger has reloaded");
             }

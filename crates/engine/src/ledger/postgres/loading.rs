@@ -13,14 +13,14 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
-    sync::{RwLock, watch},
+    sync::{RwLock, broadcast, watch},
 };
 
 use super::{
     replica::{Replica, Time},
     session::{Sessions, Trouble},
 };
-use crate::ledger::embedded::instant_now;
+use crate::ledger::{Change, changes::standing, embedded::instant_now};
 
 /// The node's copy, while there is one.
 pub(super) type SharedCopy = Arc<RwLock<Option<Replica>>>;
@@ -41,11 +41,18 @@ struct Work {
     copy: SharedCopy,
     sessions: Sessions,
     time: Time,
+    changes: broadcast::Sender<Arc<[Change]>>,
 }
 
 impl Loads {
-    pub(super) fn new(copy: SharedCopy, sessions: Sessions, time: Time, thread: Handle) -> Self {
-        Self { work: Work { copy, sessions, time }, thread, last: Mutex::default() }
+    pub(super) fn new(
+        copy: SharedCopy,
+        sessions: Sessions,
+        time: Time,
+        changes: broadcast::Sender<Arc<[Change]>>,
+        thread: Handle,
+    ) -> Self {
+        Self { work: Work { copy, sessions, time, changes }, thread, last: Mutex::default() }
     }
 
     /// Returns when the load that is under way has ended; where there is none, one begins.
@@ -82,7 +89,11 @@ impl Work {
         let began = instant_now();
         let mut session = self.sessions.following().await?;
         let loaded = Replica::load(&mut session, &self.time).await?;
-        *self.copy.write().await = Some(loaded);
+        let mut copy = self.copy.write().await;
+        // What happened since the copy before this one is told by nobody. Said before anybody can change the new one.
+        drop(self.changes.send(standing(&loaded.state).into()));
+        *copy = Some(loaded);
+        drop(copy);
         let took = began.elapsed();
         tracing::info!(took_ms = took.as_millis() as u64, "the books are loaded");
         metrics::histogram!("holdfast_ledger_load_seconds").record(took.as_secs_f64());

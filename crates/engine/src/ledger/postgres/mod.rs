@@ -370,14 +370,21 @@ impl PostgresLedger {
         let (known, keys) = Known::new(limits.queue);
         let thread = OwnThread::start().map_err(|why| LedgerError::Unavailable(why.to_string().into()))?;
         let (sessions, copy) = (Sessions::new(&connecting, limits.batches)?, SharedCopy::default());
+        let changes = broadcast::Sender::new(limits.change_backlog);
         let books = Arc::new(Books {
-            loads: Loads::new(Arc::clone(&copy), sessions.clone(), time.clone(), thread.handle()),
+            loads: Loads::new(
+                Arc::clone(&copy),
+                sessions.clone(),
+                time.clone(),
+                changes.clone(),
+                thread.handle(),
+            ),
             sessions,
             copy,
             feed,
             time,
             render,
-            changes: broadcast::Sender::new(limits.change_backlog),
+            changes,
             limits,
             chains: Chains::default(),
             down: RwLock::default(),

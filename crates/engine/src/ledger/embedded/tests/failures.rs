@@ -35,10 +35,13 @@ async fn a_failed_commit_is_unknown_and_the_same_key_finds_out() {
     let dir = tempfile::tempdir().unwrap();
     let bench = Bench::with(Storage::Dir(dir.path().to_owned()), Limits::default()).open_for_sale().await;
     bench.done(place(1, "alice", vec![seat(1)])).await;
+    let mut changes = bench.ledger.changes();
     meddle(dir.path(), BREAK_COMMITS);
     let unknown = bench.try_send(place(2, "bob", vec![seat(2)]), Some(key("k", 1))).await;
     assert!(matches!(unknown, Err(LedgerError::OutcomeUnknown(_))), "{unknown:?}");
     recovered(&bench).await;
+    let told = changes.try_recv().unwrap();
+    assert!(told[0].only_stands(), "whoever watches learns that the books were read anew: {told:?}");
     assert!(bench.ledger.hold(hold_id(1)).await.unwrap().is_some());
     assert!(bench.ledger.hold(hold_id(2)).await.unwrap().is_none());
     meddle(dir.path(), "DROP TRIGGER orphan");
