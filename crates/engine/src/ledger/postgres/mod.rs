@@ -433,7 +433,11 @@ impl PostgresLedger {
         let copy = self.books.loaded().await?;
         match level {
             Ok(()) => Ok(copy),
-            Err(Trouble::Down(_)) if copy.age() <= self.books.limits.max_read_age => Ok(copy),
+            Err(Trouble::Down(_) | Trouble::Refused(_) | Trouble::Unwritable(_))
+                if copy.age() <= self.books.limits.max_read_age =>
+            {
+                Ok(copy)
+            }
             // Busy is not out of reach: an old answer would be a wrong one.
             Err(trouble) => Err(trouble.into()),
         }

@@ -93,10 +93,20 @@ pub(super) async fn write_and_commit(
     if said.1.is_ok() {
         session.ended();
     }
+    come_to(said)
+}
+
+/// What was heard of the statement, and of the COMMIT behind it.
+type Said = (Result<(), Trouble>, Result<(), Trouble>);
+
+/// What both words together mean. A statement that PostgreSQL itself says has failed was rolled back, whatever is heard of
+/// the COMMIT. One of which nothing was heard in time may have been written: a COMMIT that succeeds says only that the
+/// transaction is over.
+fn come_to(said: Said) -> Result<(), Trouble> {
     match said {
-        // Without a word about the COMMIT nobody knows, unless the statement is known to have failed.
-        (Ok(()) | Err(Trouble::Down(_) | Trouble::Unknown(_)), Err(unheard)) => Err(unheard),
-        (wrote, _) => wrote,
+        (Err(Trouble::Down(why) | Trouble::Unknown(why)), Ok(())) => Err(Trouble::Unknown(why)),
+        (Ok(()) | Err(Trouble::Down(_) | Trouble::Unknown(_)), committed) => committed,
+        (failed, _) => failed,
     }
 }
 
@@ -151,6 +161,25 @@ fn write_all(out: &mut String, what: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_word_from_the_server_says_that_nothing_was_written() {
+        let (lost, refused) = (|| Err(Trouble::lost("")), || Err(Trouble::Refused("".into())));
+        let (silent, unheard) = (|| Err(Trouble::Down("".into())), || Err(Trouble::Unknown("".into())));
+        assert!(matches!(come_to((Ok(()), Ok(()))), Ok(())));
+        assert!(
+            matches!(come_to((silent(), Ok(()))), Err(Trouble::Unknown(_))),
+            "it may have been written late"
+        );
+        assert!(matches!(come_to((silent(), unheard())), Err(Trouble::Unknown(_))));
+        assert!(matches!(come_to((Ok(()), unheard())), Err(Trouble::Unknown(_))));
+        assert!(
+            matches!(come_to((lost(), Ok(()))), Err(Trouble::Lost(_))),
+            "a COMMIT after a fault rolls back"
+        );
+        assert!(matches!(come_to((refused(), unheard())), Err(Trouble::Refused(_))));
+        assert!(matches!(come_to((silent(), lost())), Err(Trouble::Lost(_))));
+    }
 
     #[test]
     fn arguments_are_counted_through() {

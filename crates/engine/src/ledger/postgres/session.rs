@@ -21,8 +21,8 @@ use deadpool_postgres::{Object, Pool, Runtime};
 use futures::TryStreamExt as _;
 use tokio::time::timeout;
 use tokio_postgres::{
-    Row,
-    error::SqlState,
+    CancelToken, Row,
+    error::{Severity, SqlState},
     types::{ToSql, Type},
 };
 
@@ -51,7 +51,16 @@ pub(super) enum Trouble {
     /// Rolled back for a reason that may be gone at the next attempt: a deadlock, a lost race, a unique key.
     #[error("{0}")]
     Lost(Arc<str>),
-    /// Nothing happened, and nothing can until this heals.
+    /// Rolled back after somebody else had the offers for as long as one waits.
+    #[error("{0}")]
+    Busy(Arc<str>),
+    /// PostgreSQL itself said no, and rolled back. Nothing happened, and nothing can until this heals.
+    #[error("{0}")]
+    Refused(Arc<str>),
+    /// The same, because it takes no writes at all: it is full, or read-only.
+    #[error("{0}")]
+    Unwritable(Arc<str>),
+    /// Nobody answers. Nothing happened, unless a commit was under way.
     #[error("{0}")]
     Down(Arc<str>),
     /// The connection went away while a commit was under way.
@@ -76,8 +85,8 @@ impl Trouble {
 impl From<Trouble> for LedgerError {
     fn from(trouble: Trouble) -> Self {
         match trouble {
-            Trouble::Lost(_) => Self::Overloaded,
-            Trouble::Down(why) => Self::Unavailable(why),
+            Trouble::Lost(_) | Trouble::Busy(_) => Self::Overloaded,
+            Trouble::Refused(why) | Trouble::Unwritable(why) | Trouble::Down(why) => Self::Unavailable(why),
             Trouble::Unknown(why) => Self::OutcomeUnknown(why),
         }
     }
@@ -97,9 +106,14 @@ impl From<tokio_postgres::Error> for Trouble {
             // What a batch counted on is no longer so: see `parts`.
             SqlState::DIVISION_BY_ZERO,
         ];
-        match error.code() {
-            Some(code) if retry.contains(code) => Self::Lost(told(&error)),
-            _ => Self::Down(told(&error)),
+        let unwritable = [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::DISK_FULL, SqlState::IO_ERROR];
+        match error.as_db_error() {
+            Some(said) if retry.contains(said.code()) => Self::Lost(told(&error)),
+            // What is worse than an error ends the connection, and leaves open what became of a commit.
+            Some(said) if said.parsed_severity() != Some(Severity::Error) => Self::Down(told(&error)),
+            Some(said) if unwritable.contains(said.code()) => Self::Unwritable(told(&error)),
+            Some(_) => Self::Refused(told(&error)),
+            None => Self::Down(told(&error)),
         }
     }
 }
