@@ -14,6 +14,7 @@ mod rooms;
 mod seeded_bugs;
 mod tls;
 mod traps;
+mod unwritable;
 
 use std::thread;
 

@@ -30,7 +30,8 @@ use crate::ledger::{
 };
 
 const LOOK: Sql = Sql {
-    text: "SELECT holdfast.ms(clock_timestamp()), array_agg(id), array_agg(version)
+    text: "SELECT holdfast.ms(clock_timestamp()), array_agg(id), array_agg(version),
+                  current_setting('transaction_read_only') = 'on'
            FROM holdfast.offers WHERE id = ANY($1)",
     types: &[Type::TEXT_ARRAY],
 };
@@ -125,6 +126,7 @@ pub(super) async fn settle(
     patience: Patience,
     turn: &mut Turn,
 ) -> Result<Vec<Settled>, Trouble> {
+    books.condition.takes_writes()?;
     let mut session = books.sessions.settling().await?;
     let began = instant_now();
     let keys: Vec<Option<Digested>> =
@@ -189,6 +191,10 @@ pub(super) async fn versions_clock_and_answers(
     let named: super::session::Args<'_> = &[&names];
     let (looked, given) = futures::try_join!(session.rows(&LOOK, named), Given::find(session, keys))?;
     let looked = looked.first().ok_or_else(|| Trouble::Down("PostgreSQL tells no time".into()))?;
+    if looked.get(3) {
+        // Noticed by a write, it would cost the copy on which that was decided.
+        return Err(Trouble::Unwritable("PostgreSQL is read-only".into()));
+    }
     let ids: Option<Vec<String>> = looked.get(1);
     let versions: Option<Vec<i64>> = looked.get(2);
     let versions = versions.into_iter().flatten().map(|version| Version(version as u64));

@@ -57,7 +57,7 @@ pub(super) async fn run(books: Arc<Books>, mut questions: Questions, every: Dura
             askers.push(asker);
         }
         let looked = look(&books).await;
-        books.tell_health(looked.as_ref().err());
+        books.condition.looked(looked.as_ref().err());
         for asker in askers {
             drop(asker.send(looked.clone()));
         }

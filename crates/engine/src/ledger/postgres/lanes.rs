@@ -171,7 +171,7 @@ async fn serve(books: &Books, jobs: Vec<Job>, mut turn: Turn) {
                 pause(attempts).await;
             }
             Err(trouble) => {
-                books.tell_health(Some(&trouble));
+                books.condition.met(&trouble);
                 return fail(jobs, &trouble.into());
             }
         }

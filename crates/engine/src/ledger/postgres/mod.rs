@@ -17,6 +17,7 @@ mod batch;
 mod chains;
 mod claims;
 mod clock;
+mod condition;
 mod dial;
 mod effects;
 mod feed;
@@ -46,13 +47,13 @@ use std::{collections::BTreeSet, ops, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use holdfast_domain::{BookingId, HoldId, OfferId};
-use parking_lot::RwLock;
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard, broadcast};
 
 use self::{
     batch::{Patience, Settled},
     chains::Chains,
     claims::{Claim, Queues},
+    condition::Condition,
     feed::Feed,
     known::Known,
     lanes::{Lanes, Turn},
@@ -173,14 +174,13 @@ struct Books {
     limits: Limits,
     changes: broadcast::Sender<Arc<[Change]>>,
     chains: Chains,
-    /// Why nothing can be decided, while that is so.
-    down: RwLock<Option<String>>,
+    condition: Condition,
 }
 
 impl std::fmt::Debug for Books {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Books")
-            .field("down", &self.down)
+            .field("condition", &self.condition)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
@@ -335,17 +335,6 @@ impl Books {
         }
         batch::settle(self, requests, offers, patience, turn).await
     }
-
-    fn tell_health(&self, trouble: Option<&Trouble>) {
-        let down = trouble.filter(|trouble| !matches!(trouble, Trouble::Lost(_))).map(Trouble::to_string);
-        let mut known = self.down.write();
-        match (&*known, &down) {
-            (None, Some(why)) => tracing::error!(%why, "PostgreSQL is out of reach"),
-            (Some(_), None) => tracing::info!("PostgreSQL is back"),
-            _ => {}
-        }
-        *known = down;
-    }
 }
 
 /// The handle that the rest of the engine holds.
@@ -387,7 +376,7 @@ impl PostgresLedger {
             changes,
             limits,
             chains: Chains::default(),
-            down: RwLock::default(),
+            condition: Condition::default(),
         });
         let loaded = thread.spawn(Arc::clone(&books).load()).await;
         loaded.unwrap_or_else(|why| Err(Trouble::Down(why.to_string().into())))?;
@@ -401,6 +390,7 @@ impl PostgresLedger {
         }
         thread.spawn(known::run(Arc::clone(&books), keys));
         thread.spawn(upkeep::run(Arc::clone(&books)));
+        thread.spawn(condition::run(Arc::clone(&books)));
         let queues = (claiming == Claiming::Queue)
             .then(|| Queues::new(books.limits.workers_per_offer, books.limits.queue_per_offer));
         Ok(Self { books, lanes, known, claim: claims::by(claiming), queues, _thread: thread })
@@ -537,8 +527,7 @@ impl Ledger for PostgresLedger {
     }
 
     async fn health(&self) -> Health {
-        let down = self.books.down.read().clone();
-        Health { ready: down.is_none(), degraded: down.into_iter().collect() }
+        self.books.condition.health()
     }
 
     async fn find_key(&self, prefix: &str) -> Result<Option<StoredKey>, LedgerError> {

@@ -141,7 +141,7 @@ pub(super) async fn execute(
                 pause(attempt).await;
             }
             Err(trouble) => {
-                books.tell_health(Some(&trouble));
+                books.condition.met(&trouble);
                 return Err(trouble.into());
             }
         }
@@ -211,10 +211,8 @@ async fn attempt_once(
         Plan::of(&copy.state, request, copy.about_now(&books.time))
     };
     let Some(plan) = plan else { return refuse(books, request).await };
-    let mut session = match is_urgent(&request.command) {
-        true => books.sessions.urgent().await?,
-        false => books.sessions.ordinary().await?,
-    };
+    books.condition.takes_writes()?;
+    let mut session = session_for(books, request).await?;
     let began = instant_now();
     let seen = lock(&mut session, claim, &plan).await?;
     metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
@@ -230,6 +228,13 @@ async fn attempt_once(
         }
     };
     commit(books, session, claim, (request, start), &seen, decided).await.map(Some)
+}
+
+async fn session_for(books: &Books, request: &Request) -> Result<Session, Trouble> {
+    match is_urgent(&request.command) {
+        true => books.sessions.urgent().await,
+        false => books.sessions.ordinary().await,
+    }
 }
 
 /// A no from a copy that is known to be level, or the words that the key was given before.
