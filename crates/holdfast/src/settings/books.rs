@@ -66,6 +66,7 @@ impl Reader<'_> {
             connect_timeout: self.duration("pg_connect_timeout", MS..=HOUR),
             statement_timeout: self.duration("pg_statement_timeout", MS..=HOUR),
             lock_timeout: self.duration("pg_lock_timeout", MS..=HOUR),
+            idle_timeout: self.duration("pg_idle_timeout", MS..=HOUR),
             prepared_statements: match self.one_of("pg_prepared_statements", &["auto", "true", "false"]) {
                 "auto" => None,
                 said => Some(said == "true"),

@@ -345,6 +345,13 @@ pub const SPECS: &[Spec] = &[
     ),
     setting(
         POSTGRES,
+        "pg_idle_timeout",
+        "DURATION",
+        "5s",
+        "How long a transaction may hear nothing from its node before PostgreSQL ends it",
+    ),
+    setting(
+        POSTGRES,
         "pg_prepared_statements",
         "auto|true|false",
         "auto",

@@ -7,6 +7,7 @@ pub(crate) mod goods;
 mod histories;
 pub(crate) mod house;
 mod journal;
+mod kept;
 mod nodes;
 mod plans;
 mod refuses;

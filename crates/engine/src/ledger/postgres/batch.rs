@@ -10,7 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_domain::{Actor, Command, Decision, Event, Moment, OfferId, Refusal, State, Version, decide};
+use futures::TryFutureExt as _;
+use holdfast_domain::{
+    Actor, Command, Decision, Event, Hold, Moment, OfferId, Refusal, State, Version, decide,
+};
 use sha2::{Digest, Sha256};
 use tokio_postgres::types::Type;
 
@@ -223,7 +226,8 @@ async fn lock(
             let begin = session.beginning_with(&locking(&keys));
             // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.
             let looked = versions_clock_and_answers(session, offers, wanted);
-            futures::try_join!(session.run(&begin), looked).map(|((), looked)| looked)
+            let locked = session.run(&begin).map_err(Trouble::while_locking);
+            futures::try_join!(locked, looked).map(|((), looked)| looked)
         }
         Patience::Skip => {
             session.begin().await?;

@@ -151,24 +151,36 @@ pub(super) async fn work(books: Arc<Books>, waiting: Arc<Mutex<Waiting>>, turns:
     }
 }
 
-async fn serve(books: &Books, jobs: Vec<Job>, mut turn: Turn) {
-    let now = instant_now();
-    let (jobs, late): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.request.deadline > now);
-    fail(late, &LedgerError::Overloaded);
-    // Whoever asked and left before work began wants nothing done.
-    let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.to.is_closed()).collect();
-    jobs = second_look(books, jobs).await;
+async fn serve(books: &Books, jobs: Vec<Job>, turn: Turn) {
+    let mut jobs = second_look(books, wanted(jobs)).await;
     // From here on they are carried out, but for those who were told meanwhile that nothing happened.
     jobs.retain(|job| job.start.begin());
-    let (mut attempts, mut also) = (0, BTreeSet::new());
+    carry_out(books, jobs, turn).await;
+}
+
+/// Tries until all are answered. An offer that somebody else keeps is waited for once; then the others are settled without
+/// it, and whoever needs it hears that there is too much to do.
+async fn carry_out(books: &Books, mut jobs: Vec<Job>, mut turn: Turn) {
+    let (mut attempts, mut also, mut patience) = (0, BTreeSet::new(), Patience::Wait);
     while !jobs.is_empty() {
         attempts += 1;
-        match attempt(books, &jobs, &also, &mut turn).await {
-            Ok(settled) => jobs = answer(jobs, settled, &mut also),
+        match attempt(books, &jobs, &also, patience, &mut turn).await {
+            Ok(settled) => {
+                jobs = answer(jobs, settled, &mut also);
+                if patience == Patience::Skip {
+                    return fail(jobs, &LedgerError::Overloaded);
+                }
+            }
+            Err(Trouble::Busy(why)) if patience == Patience::Wait => {
+                metrics::counter!("holdfast_ledger_retries_total").increment(1);
+                tracing::warn!(%why, "an offer is kept by somebody else; the others are settled without it");
+                (jobs, patience) = (wanted(jobs), Patience::Skip);
+            }
             Err(Trouble::Lost(why)) if attempts < books.limits.attempts => {
                 metrics::counter!("holdfast_ledger_retries_total").increment(1);
                 tracing::debug!(%why, attempts, "a batch lost a race and is decided again");
                 pause(attempts).await;
+                jobs = wanted(jobs);
             }
             Err(trouble) => {
                 books.condition.met(&trouble);
@@ -179,6 +191,16 @@ async fn serve(books: &Books, jobs: Vec<Job>, mut turn: Turn) {
             return fail(jobs, &LedgerError::Overloaded);
         }
     }
+}
+
+/// Those that somebody still waits for. Ask before anything of them can take effect, or after all of it was rolled back:
+/// who is late hears that nothing happened, and whoever left wants nothing done.
+fn wanted(jobs: Vec<Job>) -> Vec<Job> {
+    let now = instant_now();
+    let (mut jobs, late): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.request.deadline > now);
+    fail(late, &LedgerError::Overloaded);
+    jobs.retain(|job| !job.to.is_closed());
+    jobs
 }
 
 fn fail(jobs: Vec<Job>, error: &LedgerError) {
@@ -265,10 +287,11 @@ async fn attempt(
     books: &Books,
     jobs: &[Job],
     also: &BTreeSet<OfferId>,
+    patience: Patience,
     turn: &mut Turn,
 ) -> Result<Vec<Settled>, Trouble> {
     let requests: Vec<&Request> = jobs.iter().map(|job| &job.request).collect();
-    books.settle(&requests, also.clone(), Patience::Wait, turn).await
+    books.settle(&requests, also.clone(), patience, turn).await
 }
 
 /// Answers those that are settled and returns the others, noting what they need besides.

@@ -306,12 +306,13 @@ impl Replica {
     }
 }
 
-/// Begins a transaction in which all statements see the same.
+/// Begins a transaction in which all statements see the same. Nobody waits for it, so whoever reads may take long over
+/// what was read.
 pub(super) async fn begin_view(session: &mut Session) -> Result<(), Trouble> {
+    const VIEW: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
+                        SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = '1h'";
     session.begin().await?;
-    session
-        .run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0")
-        .await
+    session.run(VIEW).await
 }
 
 /// Offers, bookings, and the holds that are open or ended after `ended`; all there ever were where that is `None`.

@@ -14,8 +14,10 @@ mod embedded {
     refinery::embed_migrations!("src/ledger/postgres/migrations");
 }
 
-/// One node migrates at a time; the others wait here and find nothing left to do.
+/// One node migrates at a time; the others wait here and find nothing left to do. Whoever has the lock says nothing more
+/// on it until all is migrated, however long that takes.
 const LOCK: &str = "SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '60s';
+                    SET LOCAL idle_in_transaction_session_timeout = 0;
                     SELECT pg_advisory_xact_lock(7237118283301)";
 const PATIENCE: Duration = Duration::from_secs(65);
 

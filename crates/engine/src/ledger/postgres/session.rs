@@ -73,6 +73,14 @@ impl Trouble {
         Self::Lost(why.into())
     }
 
+    /// The same trouble, met while the offers were waited for.
+    pub(super) fn while_locking(self) -> Self {
+        match self {
+            Self::Lost(why) => Self::Busy(why),
+            other => other,
+        }
+    }
+
     /// The same trouble, met while a commit was under way.
     pub(super) fn during_commit(self) -> Self {
         match self {
@@ -140,6 +148,8 @@ pub struct Connecting {
     pub statement_timeout: Duration,
     /// How long a statement may wait for somebody else's lock.
     pub lock_timeout: Duration,
+    /// How long a transaction may hear nothing from the node that began it.
+    pub idle_timeout: Duration,
     /// Keep prepared statements, which a pooler that hands out connections by transaction may lose; `None` finds out.
     pub prepared_statements: Option<bool>,
 }
@@ -153,6 +163,7 @@ impl Connecting {
             connect_timeout: Duration::from_secs(1),
             statement_timeout: Duration::from_secs(3),
             lock_timeout: Duration::from_secs(2),
+            idle_timeout: Duration::from_secs(5),
             prepared_statements: None,
         }
     }
@@ -192,8 +203,9 @@ impl Sessions {
         // Whoever waits for a long answer sends nothing: without this nobody would notice that the other side has gone.
         config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(5));
         config.keepalives_retries(3);
-        let (statement, lock) =
-            (connecting.statement_timeout.as_millis(), connecting.lock_timeout.as_millis());
+        let Connecting { statement_timeout, lock_timeout, idle_timeout, .. } = connecting;
+        let (statement, lock) = (statement_timeout.as_millis(), lock_timeout.as_millis());
+        let idle = idle_timeout.as_millis();
         Ok(Self {
             ordinary: pool(&dial, connecting.connections, connecting)?,
             urgent: pool(&dial, connecting.urgent_connections, connecting)?,
@@ -204,11 +216,12 @@ impl Sessions {
             // every time, which for some statements took longer than the rows. A plan that knows no arguments expects
             // many rows, and would call helpers for them: that takes longer than the rows, too. And each statement must see what was
             // settled when it began, whatever the role's default is: what is looked at after a lock was waited for would
-            // otherwise be older than the lock.
+            // otherwise be older than the lock. A node that vanishes, or is stopped, leaves transactions behind that have
+            // the locks of offers: PostgreSQL itself ends them.
             begin: format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
-                 SET LOCAL lock_timeout = {lock}; SET LOCAL plan_cache_mode = force_generic_plan; \
-                 SET LOCAL max_parallel_workers_per_gather = 0"
+                 SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}; \
+                 SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL max_parallel_workers_per_gather = 0"
             )
             .into(),
             statement_timeout: connecting.statement_timeout,

@@ -1,0 +1,121 @@
+//! An offer that somebody keeps: a node that vanished with its lock, or one that is busier than we are. Whatever concerns
+//! other offers goes on.
+
+use std::{sync::Arc, time::Duration};
+
+use holdfast_engine::{
+    ledger::{Ledger as _, LedgerError, Outcome, Reply, postgres::Settings},
+    strategy::Claiming,
+};
+use holdfast_rigs::{FaultProxy, Mode};
+use tokio_postgres::Client;
+
+use super::{
+    goods::{DEADLINE, ask, confirm, fest, hall, held, now, place, request, seat, sell, ticket},
+    house::{House, nodes, settings},
+};
+
+const DATABASE: &str = "books";
+/// The lock under which every node settles what concerns the hall.
+const KEEP_HALL: &str = "BEGIN; SELECT pg_advisory_xact_lock(
+    ('x' || left(encode(sha256('hall'), 'hex'), 16))::bit(64)::bigint)";
+const SOMEBODY_WAITS: &str = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+
+/// One batch at a time, so that what is asked while it waits goes together.
+fn by_one_batch(url: &str) -> Settings {
+    let mut settings = settings(url, Claiming::Batched);
+    settings.limits.batches = 1;
+    settings.limits.tidy_every = None;
+    settings
+}
+
+/// Somebody else in the same database, who said this.
+async fn somebody(url: &str, said: &str) -> Client {
+    let (client, connection) =
+        tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("a connection");
+    tokio::spawn(connection);
+    client.batch_execute(said).await.expect("it is as they say");
+    client
+}
+
+async fn until(house: &House, is_so: &str) {
+    let began = now();
+    while house.one(DATABASE, is_so) != "t" {
+        assert!(began.elapsed() < 2 * DEADLINE, "never: {is_so}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_offer_that_somebody_keeps_keeps_nobody_else_waiting() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let mut settings = by_one_batch(&url);
+    settings.connecting.lock_timeout = Duration::from_millis(300);
+    let node = nodes(settings, 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    sell(&*node, fest(100, 600)).await;
+    let reply = ask(&*node, place("alice", vec![ticket()])).await.expect("an answer");
+    let hold = held(&reply).expect("a ticket");
+    let keeper = somebody(&url, KEEP_HALL).await;
+    let waiting = tokio::spawn({
+        let node = Arc::clone(&node);
+        async move { ask(&*node, place("bob", vec![seat("A-1")])).await }
+    });
+    until(&house, SOMEBODY_WAITS).await;
+    let (booked, seated) =
+        tokio::join!(ask(&*node, confirm(hold)), ask(&*node, place("carol", vec![seat("A-2")])));
+    assert!(matches!(booked, Ok(Reply::Done(Outcome::Confirmed(_)))), "{booked:?}");
+    for told in [waiting.await.expect("no panic"), seated] {
+        assert!(matches!(told, Err(LedgerError::Overloaded)), "{told:?}");
+    }
+    keeper.batch_execute("ROLLBACK").await.expect("the hall is free");
+    let reply = ask(&*node, place("dave", vec![seat("A-1")])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    let holders = "SELECT string_agg(holder, ' ' ORDER BY holder) FROM holdfast.holds";
+    assert_eq!(house.one(DATABASE, holders), "alice dave", "who was sent away left nothing behind");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_late_is_not_tried_again() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let mut settings = by_one_batch(&url);
+    settings.connecting.lock_timeout = Duration::from_millis(100);
+    settings.limits.attempts = 1_000;
+    let node = nodes(settings, 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    sell(&*node, fest(100, 600)).await;
+    let seats = "BEGIN; SELECT 1 FROM holdfast.units WHERE offer_id = 'hall' FOR UPDATE";
+    let _owner = somebody(&url, seats).await;
+    let mut late = request(place("alice", vec![seat("A-1")]), None);
+    late.deadline = now() + Duration::from_millis(300);
+    node.execute(late).await.expect_err("nobody can have a seat");
+    let reply = ask(&*node, place("bob", vec![ticket()])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+}
+
+/// Its backend waits for the lock when the node's machine loses power, gets it, and answers nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_vanished_node_began_ends_by_itself() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let proxy = FaultProxy::start(house.server.address()).await.expect("a proxy");
+    let mut settings = by_one_batch(&house.server.url_through(proxy.address(), DATABASE));
+    settings.connecting.idle_timeout = Duration::from_millis(500);
+    (settings.connecting.lock_timeout, settings.connecting.statement_timeout) = (2 * DEADLINE, 2 * DEADLINE);
+    let vanishing = nodes(settings.clone(), 1).await.remove(0);
+    settings.connecting.url.clone_from(&url);
+    let survivor = nodes(settings, 1).await.remove(0);
+    sell(&*survivor, hall(600)).await;
+    vanishing.offer(&holdfast_domain::OfferId::new("hall").expect("an id")).await.expect("it has followed");
+    let keeper = somebody(&url, KEEP_HALL).await;
+    let unheard = tokio::spawn(async move { ask(&*vanishing, place("alice", vec![seat("A-1")])).await });
+    until(&house, SOMEBODY_WAITS).await;
+    proxy.set(Mode::Swallow);
+    keeper.batch_execute("ROLLBACK").await.expect("the lock is passed on");
+    until(&house, "SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'idle in transaction'").await;
+    let reply = ask(&*survivor, place("bob", vec![seat("A-1")])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    unheard.abort();
+}
