@@ -33,23 +33,65 @@ pub(crate) struct Known {
     pub role: Role,
 }
 
-/// Recognises keys. Asks the ledger, and remembers the answer for a moment: a revoked key may live that long.
+/// Recognises keys. Asks the ledger, and remembers the answer for a moment: a revoked key may live that long. A key that
+/// cannot be asked about is believed a little longer: whoever confirms while the ledger is busy is no stranger.
 #[derive(Debug)]
 pub(crate) struct Keys {
     ledger: Arc<dyn Ledger>,
     bootstrap: Option<(KeyHash, Known)>,
-    recent: Mutex<HashMap<Box<str>, Recent>>,
+    recent: Mutex<Recents>,
 }
 
-#[derive(Debug, Clone)]
+/// What the ledger said of a prefix: `None` where it does not know it, for guessing must not cost it a read each time.
+type Told = Option<(KeyHash, Known)>;
+
+#[derive(Debug, Default)]
+struct Recents(HashMap<Box<str>, Recent>);
+
+#[derive(Debug)]
 struct Recent {
-    /// `None` for a prefix that the ledger does not know: guessing must not cost it a read each time.
-    key: Option<(KeyHash, Known)>,
+    told: Told,
+    told_at: Moment,
+    /// Until then nobody asks again.
     until: Moment,
 }
 
-const REMEMBERED_MS: i64 = 5_000;
+/// What is remembered of a prefix.
+#[derive(Debug)]
+enum Found {
+    Fresh(Told),
+    /// Ask, and if nobody answers believe this.
+    Old(Told),
+}
+
+const REMEMBERED_MS: i64 = 4_000;
+/// Whoever asks again asks for all others, who go by what was told before meanwhile.
+const ASKING_MS: i64 = 1_000;
+/// How long a key is believed that cannot be asked about.
+const BELIEVED_MS: i64 = 60_000;
 const MAX_REMEMBERED: usize = 1_024;
+
+impl Recents {
+    fn find(&mut self, prefix: &str, now: Moment) -> Found {
+        let Some(recent) = self.0.get_mut(prefix) else { return Found::Old(None) };
+        if now < recent.until {
+            return Found::Fresh(recent.told.clone());
+        }
+        recent.until = now.plus_ms(ASKING_MS);
+        Found::Old(recent.told.clone().filter(|_| now < recent.told_at.plus_ms(BELIEVED_MS)))
+    }
+
+    fn put(&mut self, prefix: &str, told: Told, now: Moment) {
+        if self.0.len() >= MAX_REMEMBERED {
+            self.0.retain(|_, recent| now < recent.until);
+        }
+        // Still full: someone is guessing prefixes. Known keys are asked for again soon enough.
+        if self.0.len() >= MAX_REMEMBERED {
+            self.0.clear();
+        }
+        self.0.insert(prefix.into(), Recent { told, told_at: now, until: now.plus_ms(REMEMBERED_MS) });
+    }
+}
 
 impl Keys {
     pub(crate) fn new(ledger: Arc<dyn Ledger>, bootstrap: Option<KeyHash>) -> Self {
@@ -82,31 +124,20 @@ impl Keys {
         }
     }
 
-    async fn stored(&self, prefix: &str, now: Moment) -> Result<Option<(KeyHash, Known)>, LedgerError> {
-        match self.remembered(prefix, now) {
-            Some(recent) => Ok(recent.key),
-            None => self.ask(prefix, now).await,
+    async fn stored(&self, prefix: &str, now: Moment) -> Result<Told, LedgerError> {
+        let found = self.recent.lock().find(prefix, now);
+        match found {
+            Found::Fresh(told) => Ok(told),
+            Found::Old(believed) => self.ask(prefix, now).await.or_else(|why| believed.map(Some).ok_or(why)),
         }
     }
 
-    fn remembered(&self, prefix: &str, now: Moment) -> Option<Recent> {
-        self.recent.lock().get(prefix).filter(|recent| now < recent.until).cloned()
-    }
-
-    async fn ask(&self, prefix: &str, now: Moment) -> Result<Option<(KeyHash, Known)>, LedgerError> {
+    async fn ask(&self, prefix: &str, now: Moment) -> Result<Told, LedgerError> {
         let valid = |key: &StoredKey| key.revoked_at.is_none_or(|at| now < at);
         let stored = self.ledger.find_key(prefix).await?.filter(valid);
-        let key = stored.map(|key| (KeyHash(key.hash), Known { name: key.prefix.into(), role: key.role }));
-        let mut recent = self.recent.lock();
-        if recent.len() >= MAX_REMEMBERED {
-            recent.retain(|_, recent| now < recent.until);
-        }
-        // Still full: someone is guessing prefixes. Known keys are asked for again soon enough.
-        if recent.len() >= MAX_REMEMBERED {
-            recent.clear();
-        }
-        recent.insert(prefix.into(), Recent { key: key.clone(), until: now.plus_ms(REMEMBERED_MS) });
-        Ok(key)
+        let told = stored.map(|key| (KeyHash(key.hash), Known { name: key.prefix.into(), role: key.role }));
+        self.recent.lock().put(prefix, told.clone(), now);
+        Ok(told)
     }
 }
 
@@ -134,6 +165,22 @@ mod tests {
         assert_eq!(prefix_of(&key), Some(stored.prefix.as_str()));
         assert_eq!(stored.hash, KeyHash::of(&key).0);
         assert_ne!(mint(Role::Seller, Moment::from_ms(1)).0, key);
+    }
+
+    #[test]
+    fn one_asks_for_all_and_what_cannot_be_asked_is_believed_for_a_while() {
+        let mut recents = Recents::default();
+        let known = Known { name: "k".into(), role: Role::Seller };
+        recents.put("k", Some((KeyHash([1; 32]), known)), Moment::from_ms(0));
+        recents.put("guessed", None, Moment::from_ms(0));
+        let mut at = |prefix, ms| recents.find(prefix, Moment::from_ms(ms));
+        assert!(matches!(at("k", REMEMBERED_MS - 1), Found::Fresh(Some(_))));
+        assert!(matches!(at("k", REMEMBERED_MS), Found::Old(Some(_))), "somebody asks");
+        assert!(matches!(at("k", REMEMBERED_MS), Found::Fresh(Some(_))), "and the others need not");
+        assert!(matches!(at("k", BELIEVED_MS - 1), Found::Old(Some(_))));
+        assert!(matches!(at("k", 2 * BELIEVED_MS), Found::Old(None)));
+        assert!(matches!(at("guessed", REMEMBERED_MS), Found::Old(None)), "a stranger stays one");
+        assert!(matches!(at("new", 0), Found::Old(None)));
     }
 
     #[test]

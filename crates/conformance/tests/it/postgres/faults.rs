@@ -11,7 +11,7 @@ use std::{
 };
 
 use holdfast_conformance::{histories::Dice, live::Live, subject::render};
-use holdfast_domain::{BookingId, Command, HoldId, OfferId};
+use holdfast_domain::{BookingId, Command, HoldId, IntentId, OfferId};
 use holdfast_engine::{
     gate::GateBooks as _,
     ledger::{BookingFilter, Ledger, LedgerError, Outcome, PageRequest, Reply, postgres::PostgresLedger},
@@ -353,6 +353,15 @@ async fn with_no_connection_left_a_confirm_still_gets_through() {
     // A gate that could not ask would step aside, and send the crowd here.
     node.epoch().await.expect("an epoch");
     assert!(!node.answered(&key("never used")).await.expect("an answer"));
+    // Whoever confirms shows a key, and somebody looks after what is being paid.
+    assert!(node.find_key("abcdefghijkl").await.expect("an answer").is_none());
+    assert!(node.payments_due(10, DEADLINE).await.expect("an answer").is_empty());
+    let of_intent = BookingFilter { intent: IntentId::new("pi_1").ok(), ..BookingFilter::default() };
+    let page = node.bookings(of_intent, PageRequest { after: None, limit: 1 }).await;
+    assert!(page.expect("an answer").data.is_empty());
+    // The same hold again, by a key that was not used before: a no that a key is looked up for.
+    let told = ask_as(&*node, "again", confirm(hold)).await;
+    assert!(matches!(told, Ok(Reply::Refused(_))), "{told:?}");
     println!("a confirm past a full pool: {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     for told in waiting {

@@ -497,7 +497,7 @@ impl Ledger for PostgresLedger {
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
         let limit = limit.clamp(1, self.books.limits.max_page) as i64;
         let now = self.books.loaded().await?.about_now(&self.books.time);
-        let session = self.books.sessions.ordinary().await?;
+        let session = self.books.sessions.urgent().await?;
         let leased = payments::lease(&session, now, lease.as_millis() as i64, limit).await?;
         drop(session);
         if leased.is_empty() {
@@ -531,7 +531,8 @@ impl Ledger for PostgresLedger {
     }
 
     async fn find_key(&self, prefix: &str) -> Result<Option<StoredKey>, LedgerError> {
-        let session = self.books.sessions.ordinary().await?;
+        // Whoever confirms shows a key as well.
+        let session = self.books.sessions.urgent().await?;
         Ok(keys::find(&session, prefix).await?)
     }
 

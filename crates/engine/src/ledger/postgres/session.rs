@@ -1,7 +1,8 @@
 //! Talking to PostgreSQL: pooled connections, bounded waiting, and faults sorted by what they leave unknown.
 //!
 //! Four pools. A small one is kept for those who already have something at stake (confirm, extend, release,
-//! cancel), so that a rush of holds cannot keep them waiting for a connection. A smaller one is for the copy and
+//! cancel, whoever looks after a payment, and the API keys they all show), so that a rush of holds cannot keep them
+//! waiting for a connection. A smaller one is for the copy and
 //! for gates: whoever has a connection may be waiting for the copy, so the copy must never wait for one of theirs, and a
 //! gate that waits with the crowd cannot keep it away. And the batches have their own, for a connection lives on the
 //! thread where it was made.

@@ -241,7 +241,7 @@ async fn session_for(books: &Books, request: &Request) -> Result<Session, Troubl
 async fn refuse(books: &Books, request: &Request) -> Result<Option<Reply>, Trouble> {
     books.feed.level().await?;
     if let Some(key) = &request.key {
-        let session = books.sessions.ordinary().await?;
+        let session = session_for(books, request).await?;
         let digest = digest(key);
         if let Some(reply) = Given::find(&session, &[digest]).await?.reply(&digest, key) {
             return Ok(Some(reply));
