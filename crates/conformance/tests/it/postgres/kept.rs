@@ -119,3 +119,52 @@ async fn what_a_vanished_node_began_ends_by_itself() {
     assert!(held(&reply).is_some(), "{reply:?}");
     unheard.abort();
 }
+
+const RUN_OUT: &str = "SELECT bool_and(expires_at < clock_timestamp()) FROM holdfast.holds";
+
+/// The sweep never has an offer that one batch after another has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ran_out_in_a_busy_offer_is_written_down_with_its_sales() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let mut settings = settings(&url, Claiming::Batched);
+    (settings.connecting.lock_timeout, settings.connecting.statement_timeout) = (DEADLINE, DEADLINE);
+    let node = nodes(settings, 1).await.remove(0);
+    sell(&*node, hall(1)).await;
+    let reply = ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    let keeper = somebody(&url, KEEP_HALL).await;
+    until(&house, RUN_OUT).await;
+    let sale = tokio::spawn(async move { ask(&*node, place("bob", vec![seat("B-1")])).await });
+    until(&house, SOMEBODY_WAITS).await;
+    keeper.batch_execute("ROLLBACK").await.expect("the hall is free");
+    let reply = sale.await.expect("no panic").expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    let together = "SELECT count(*) FROM holdfast.journal sold JOIN holdfast.journal ended USING (xid)
+                    WHERE sold.kind = 'hold_placed' AND ended.kind = 'hold_expired'";
+    assert_eq!(house.one(DATABASE, together), "1");
+}
+
+/// A busy offer has more that ran out than is swept at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_busy_offer_keeps_no_other_from_being_swept() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let mut settings = settings(&url, Claiming::Batched);
+    settings.limits.tidy_slice = 2;
+    let node = nodes(settings, 1).await.remove(0);
+    sell(&*node, hall(1)).await;
+    sell(&*node, fest(100, 1)).await;
+    let seats = ["A-1", "A-2", "A-3"].map(|key| vec![seat(key)]);
+    let keeper = somebody(&url, "SELECT 1").await;
+    for asks in seats {
+        assert!(held(&ask(&*node, place("alice", asks)).await.expect("an answer")).is_some());
+    }
+    keeper.batch_execute(KEEP_HALL).await.expect("the hall is busy");
+    assert!(held(&ask(&*node, place("bob", vec![ticket()])).await.expect("an answer")).is_some());
+    until(&house, RUN_OUT).await;
+    until(&house, "SELECT count(*) = 1 FROM holdfast.holds WHERE offer_id = 'fest' AND state = 'expired'")
+        .await;
+    keeper.batch_execute("ROLLBACK").await.expect("the hall is free");
+    until(&house, "SELECT bool_and(state = 'expired') FROM holdfast.holds").await;
+}

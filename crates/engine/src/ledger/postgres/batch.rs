@@ -5,6 +5,9 @@
 //! lock the offers ─► read their versions, the clock, the keys' answers ─► follow, if the copy is behind
 //!   ─► decide one after another on the copy ─► write all rows and COMMIT, in one breath ─► answer
 //! ```
+//! What has run out in the offers that are locked anyway is written down along with it, a little each time: in a rush the
+//! sweep finds them busy.
+//!
 //! The copy is changed before the commit, and kept from all readers until it is through; should the commit fail,
 //! the copy is thrown away and loaded anew. Nobody is answered before.
 
@@ -25,7 +28,7 @@ use super::{
     replica::Replica,
     rows::offers_of,
     session::{Session, Sql, Trouble},
-    write,
+    upkeep, write,
 };
 use crate::ledger::{
     Outcome, Render, Reply, Request, changes::Touched, closes_key_of, embedded::instant_now, opens_key,
@@ -42,6 +45,10 @@ const TRY_LOCK: Sql = Sql {
     text: "SELECT key FROM unnest($1::bigint[]) key WHERE pg_try_advisory_xact_lock(key)",
     types: &[Type::INT8_ARRAY],
 };
+
+/// For each that is written down along with a batch, how many that have run out are looked at: most may lie in other
+/// offers.
+const LOOKED_AT: usize = 16;
 
 /// How to come by the offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +167,9 @@ pub(super) async fn settle(
         .zip(&keys)
         .map(|(request, key)| batch.decide(&mut copy, request, key.as_ref()))
         .collect();
+    let slice = books.limits.tidy_slice;
+    // Those who wait are not kept for long.
+    batch.sweep_along(&mut copy, if requests.is_empty() { slice } else { slice.div_ceil(8) });
     let Batch { effects, kept, touched, .. } = batch;
     if effects.is_empty() && kept.is_empty() {
         copy.is_true();
@@ -328,10 +338,7 @@ impl Batch<'_> {
         if !missing.is_empty() {
             return Settled::Again(missing);
         }
-        for event in &decision.events {
-            let version = self.effects.add(&copy.state, event, &request.actor, self.now);
-            copy.apply(event, self.now, version, &mut self.touched);
-        }
+        self.apply(copy, &decision.events, &request.actor);
         let events = decision.events.len();
         let outcome = outcome(&copy.state, &request.command, decision.subject, events, self.now);
         if let (Some((digest, keeping)), Some(key)) = (keeping, &request.key) {
@@ -341,5 +348,23 @@ impl Batch<'_> {
             self.kept.push(kept);
         }
         Settled::Answered(Reply::Done(outcome))
+    }
+
+    fn apply(&mut self, copy: &mut Replica, events: &[Event], actor: &Actor) {
+        for event in events {
+            let version = self.effects.add(&copy.state, event, actor, self.now);
+            copy.apply(event, self.now, version, &mut self.touched);
+        }
+    }
+
+    /// Writes down what has run out in these offers, the requests having had their turn.
+    fn sweep_along(&mut self, copy: &mut Replica, limit: usize) {
+        if self.books.limits.tidy_every.is_none() {
+            return;
+        }
+        let is_locked = |hold: &&Hold| hold.lines.iter().all(|line| self.locked.contains(&line.offer));
+        let overdue = upkeep::overdue(&copy.state, self.now).take(LOOKED_AT * limit).filter(is_locked);
+        let ended: Vec<_> = overdue.take(limit).map(|hold| Event::HoldExpired { hold: hold.id }).collect();
+        self.apply(copy, &ended, &Actor::System);
     }
 }

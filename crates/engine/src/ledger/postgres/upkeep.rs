@@ -1,12 +1,13 @@
 //! Tidying: writing down what expired, and forgetting answers that nobody may ask for any more. No answer depends on
-//! it, and it never makes anybody wait: offers that somebody is busy with are left for the next time.
+//! it, and it never makes anybody wait: offers that somebody is busy with are left for the next time. Batches that have
+//! them write down some of it along the way.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use holdfast_domain::{Actor, Command};
+use holdfast_domain::{Hold, Moment, OfferId, State};
 
-use super::{Books, answers, batch::Patience, session::Trouble};
-use crate::ledger::{Request, embedded::instant_now};
+use super::{Books, answers, batch::Patience, rows::offers_of, session::Trouble};
+use crate::ledger::embedded::instant_now;
 
 /// Ended holds or answers forgotten at once: few enough that nobody waits long for the copy.
 const FORGET_SLICE: usize = 1_000;
@@ -19,7 +20,7 @@ const SOONEST: Duration = Duration::from_millis(50);
 
 pub(super) async fn run(books: Arc<Books>) {
     let mut forgotten_at = instant_now();
-    let mut failed = false;
+    let (mut failed, mut left) = (false, BTreeSet::new());
     loop {
         let pause = books.limits.tidy_every.unwrap_or(QUIET);
         let wait = match books.limits.tidy_every {
@@ -30,7 +31,7 @@ pub(super) async fn run(books: Arc<Books>) {
         let jitter = wait.mul_f64(f64::from(crate::mint::random_bits() as u8) / 512.0);
         tokio::time::sleep(wait + jitter.min(SOONEST)).await;
         if books.limits.tidy_every.is_some() {
-            let tidied = tidy(&books).await;
+            let tidied = tidy(&books, &mut left).await;
             failed = tidied.is_err();
             if let Err(trouble) = tidied {
                 tracing::debug!(%trouble, "the sweep will try again");
@@ -54,18 +55,34 @@ async fn until_due(books: &Books) -> Option<Duration> {
     Some(Duration::from_millis(left_ms.max(0) as u64) + SOONEST)
 }
 
-async fn tidy(books: &Books) -> Result<(), Trouble> {
-    {
-        let copy = books.loaded().await?;
-        let now = copy.about_now(&books.time);
-        if copy.state.next_due().is_none_or(|due| due > now) {
-            return Ok(());
-        }
+/// What has run out and is not written down, the longest ago first.
+pub(super) fn overdue(state: &State, now: Moment) -> impl Iterator<Item = &Hold> {
+    state.holds_by_end().take_while(move |hold| !hold.is_live(now))
+}
+
+/// Writes a slice of it down. Offers that somebody was busy with are `left` out of the next slice: they may have more than
+/// a slice themselves, and the others would never have their turn.
+async fn tidy(books: &Books, left: &mut BTreeSet<OfferId>) -> Result<(), Trouble> {
+    let offers = overdue_offers(books, left).await?;
+    left.clear();
+    if offers.is_empty() {
+        return Ok(());
     }
-    let command = Command::Tidy { limit: books.limits.tidy_slice };
-    let deadline = instant_now() + QUIET;
-    let request = Request { command, actor: Actor::System, key: None, wording: None, deadline };
-    books.settle(&[&request], BTreeSet::new(), Patience::Skip, &mut None).await.map(drop)
+    // A batch of no requests: what it does is sweep along.
+    books.settle(&[], offers.clone(), Patience::Skip, &mut None).await?;
+    let copy = books.loaded().await?;
+    let still = overdue(&copy.state, copy.about_now(&books.time)).take(books.limits.tidy_slice);
+    left.extend(still.flat_map(|hold| offers_of(&hold.lines)).filter(|offer| offers.contains(offer)));
+    Ok(())
+}
+
+/// The offers of the next slice.
+async fn overdue_offers(books: &Books, left: &BTreeSet<OfferId>) -> Result<BTreeSet<OfferId>, Trouble> {
+    let copy = books.loaded().await?;
+    let overdue = overdue(&copy.state, copy.about_now(&books.time));
+    let offers = overdue.map(|hold| offers_of(&hold.lines));
+    let meant = offers.filter(|offers| !offers.iter().any(|offer| left.contains(offer)));
+    Ok(meant.take(books.limits.tidy_slice).flatten().collect())
 }
 
 async fn forget(books: &Books) -> Result<(), Trouble> {
