@@ -1,10 +1,10 @@
 //! An offer that somebody keeps: a node that vanished with its lock, or one that is busier than we are. Whatever concerns
-//! other offers goes on.
+//! other offers goes on, and what ran out is written down all the same.
 
 use std::{sync::Arc, time::Duration};
 
 use holdfast_engine::{
-    ledger::{Ledger as _, LedgerError, Outcome, Reply, postgres::Settings},
+    ledger::{BookingFilter, Ledger as _, LedgerError, Outcome, PageRequest, Reply, postgres::Settings},
     strategy::Claiming,
 };
 use holdfast_rigs::{FaultProxy, Mode};
@@ -118,6 +118,20 @@ async fn what_a_vanished_node_began_ends_by_itself() {
     let reply = ask(&*survivor, place("bob", vec![seat("A-1")])).await.expect("an answer");
     assert!(held(&reply).is_some(), "{reply:?}");
     unheard.abort();
+}
+
+/// Outside a transaction a statement has no limit but that somebody waits for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_waits_for_any_more_is_called_off() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let mut settings = by_one_batch(&url);
+    settings.connecting.statement_timeout = Duration::from_millis(200);
+    let node = nodes(settings, 1).await.remove(0);
+    let _owner = somebody(&url, "BEGIN; LOCK TABLE holdfast.bookings").await;
+    let page = PageRequest { after: None, limit: 10 };
+    node.bookings(BookingFilter::default(), page).await.expect_err("nobody can look");
+    until(&house, &format!("SELECT NOT ({SOMEBODY_WAITS})")).await;
 }
 
 const RUN_OUT: &str = "SELECT bool_and(expires_at < clock_timestamp()) FROM holdfast.holds";

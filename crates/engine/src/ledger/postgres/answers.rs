@@ -20,7 +20,7 @@ pub(super) const FIND: Sql = Sql {
 };
 const FORGET: Sql = Sql {
     text: "DELETE FROM holdfast.answers WHERE ctid = ANY(ARRAY(
-               SELECT ctid FROM holdfast.answers WHERE at < holdfast.at($1) LIMIT $2))",
+               SELECT ctid FROM holdfast.answers WHERE at < holdfast.at($1) ORDER BY at LIMIT $2))",
     types: &[Type::INT8, Type::INT8],
 };
 

@@ -20,7 +20,7 @@ use tokio::{
     task::JoinHandle,
 };
 use tokio_postgres::{
-    Client, Config, Connection, Error, NoTls, Socket,
+    CancelToken, Client, Config, Connection, Error, NoTls, Socket,
     config::{SslMode, SslNegotiation},
     error::SqlState,
 };
@@ -203,6 +203,14 @@ impl Dial {
         match insisting.connect().await {
             Err(fault) if self.may_do_without(&fault) => Ok((plain(&self.config).await?.0, Encryption::None)),
             other => Ok((other?, self.encryption)),
+        }
+    }
+
+    /// Asks the server to give up what it does for that connection.
+    pub(super) async fn cancel(&self, token: CancelToken) -> Result<(), Error> {
+        match &self.tls {
+            Some(tls) => token.cancel_query(tls.clone()).await,
+            None => token.cancel_query(NoTls).await,
         }
     }
 

@@ -8,7 +8,8 @@
 //! thread where it was made.
 //!
 //! A session that is dropped inside a transaction, or that owes an answer, is closed and never handed back: whatever was
-//! cancelled on it can surprise nobody, and nobody stands in line behind it.
+//! cancelled on it can surprise nobody, and nobody stands in line behind it. A server that is still at work on the answer
+//! is told that nobody waits for it: outside a transaction nothing else would end that.
 
 use std::{
     sync::{
@@ -20,7 +21,7 @@ use std::{
 
 use deadpool_postgres::{Object, Pool, Runtime};
 use futures::TryStreamExt as _;
-use tokio::time::timeout;
+use tokio::{runtime::Handle, time::timeout};
 use tokio_postgres::{
     CancelToken, Row,
     error::{Severity, SqlState},
@@ -186,7 +187,9 @@ pub(super) struct Sessions {
     urgent: Pool,
     following: Pool,
     settling: Pool,
+    dial: Arc<Dial>,
     begin: Arc<str>,
+    connect_timeout: Duration,
     statement_timeout: Duration,
     /// Whether statements are prepared once and kept.
     prepared: Arc<AtomicBool>,
@@ -225,6 +228,8 @@ impl Sessions {
                  SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL max_parallel_workers_per_gather = 0"
             )
             .into(),
+            dial: Arc::new(dial),
+            connect_timeout: connecting.connect_timeout,
             statement_timeout: connecting.statement_timeout,
             prepared: Arc::new(connecting.prepared_statements.unwrap_or(false).into()),
             finds_out: connecting.prepared_statements.is_none(),
@@ -290,6 +295,15 @@ impl Sessions {
         self.take(&self.settling).await
     }
 
+    /// Nobody waits any more for what this connection was asked.
+    fn call_off(&self, asked: CancelToken) {
+        let (dial, patience) = (Arc::clone(&self.dial), self.connect_timeout);
+        if let Ok(runtime) = Handle::try_current() {
+            // A server that cannot be told is most likely not at work either.
+            runtime.spawn(async move { drop(timeout(patience, dial.cancel(asked)).await) });
+        }
+    }
+
     async fn take(&self, pool: &Pool) -> Result<Session, Trouble> {
         let object = pool.get().await.map_err(|why| match why {
             deadpool_postgres::PoolError::Backend(error) => Trouble::Down(told(&error)),
@@ -352,9 +366,9 @@ impl Session {
     /// For what may take long by its nature: as long as rows arrive, and a good while for the first.
     pub(super) async fn rows_patiently(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
         let asked = self.client().query_typed_raw(sql.text, typed(sql.types, args));
-        let mut arriving = std::pin::pin!(unless_silent(asked).await?);
+        let mut arriving = std::pin::pin!(self.unless_silent(SILENCE, asked).await?);
         let mut rows = Vec::new();
-        while let Some(row) = unless_silent(arriving.try_next()).await? {
+        while let Some(row) = self.unless_silent(SILENCE, arriving.try_next()).await? {
             rows.push(row);
         }
         Ok(rows)
@@ -411,10 +425,7 @@ impl Session {
 
     /// For what may take long by its nature.
     pub(super) async fn run_patiently(&self, statements: &str, patience: Duration) -> Result<(), Trouble> {
-        match timeout(patience, self.client().batch_execute(statements)).await {
-            Ok(done) => Ok(done?),
-            Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
-        }
+        self.unless_silent(patience, self.client().batch_execute(statements)).await
     }
 
     /// Ends the transaction. Only once all its statements are known to have succeeded: after a failed one a COMMIT
@@ -440,7 +451,14 @@ impl Session {
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Trouble> {
         // The server's own limit comes first; this one is for a server that says nothing at all.
-        let silence = self.of.statement_timeout + Duration::from_millis(500);
+        self.unless_silent(self.of.statement_timeout + Duration::from_millis(500), work).await
+    }
+
+    async fn unless_silent<T>(
+        &self,
+        silence: Duration,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Trouble> {
         match timeout(silence, work).await {
             Ok(done) => Ok(done.inspect_err(|fault| self.of.noticed(fault))?),
             Err(_) => {
@@ -456,18 +474,11 @@ impl Drop for Session {
         if let Some(object) = self.object.take()
             && (self.begun || *self.silent.get_mut())
         {
+            if *self.silent.get_mut() {
+                self.of.call_off(object.cancel_token());
+            }
             drop(Object::take(object));
         }
-    }
-}
-
-/// The next of what may take long.
-async fn unless_silent<T>(
-    next: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, Trouble> {
-    match timeout(SILENCE, next).await {
-        Ok(next) => Ok(next?),
-        Err(_) => Err(Trouble::Down("PostgreSQL does not answer".into())),
     }
 }
 
