@@ -59,6 +59,7 @@ fn judge(seen: &Seen, ours: usize) -> Vec<Finding> {
         ),
         synchronous_commit(&seen.synchronous_commit),
         isolation(&seen.isolation),
+        encoding(&seen.encoding),
         connections(seen, ours as i64),
         round_trip(seen.round_trip),
     ];
@@ -118,6 +119,17 @@ fn isolation(value: &str) -> Finding {
             "set default_transaction_isolation = 'read committed' for this role: nothing here needs more, and \
              stricter ones make transactions fail that would have succeeded",
         ),
+    }
+}
+
+fn encoding(value: &str) -> Finding {
+    const CHECK: &str = "encoding";
+    let advice = "make a database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0";
+    match value {
+        "UTF8" => Finding::well(CHECK, value),
+        // It takes whatever it is given, and knows no letter of it.
+        "SQL_ASCII" => Finding::doubtful(CHECK, value, advice),
+        _ => Finding::ill(CHECK, value, format!("{advice}: this one has no room for every name")),
     }
 }
 
@@ -208,6 +220,8 @@ mod tests {
         assert_eq!(synchronous_commit("remote_apply").health, Health::Well);
         assert_eq!(isolation("serializable").health, Health::Doubtful);
         assert_eq!(commit(2 * SLOW_COMMIT).health, Health::Doubtful);
+        assert_eq!(encoding("LATIN1").health, Health::Ill);
+        assert_eq!(encoding("SQL_ASCII").health, Health::Doubtful);
     }
 
     #[test]

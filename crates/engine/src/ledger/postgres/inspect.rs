@@ -64,6 +64,7 @@ pub struct Seen {
     pub full_page_writes: String,
     pub synchronous_commit: String,
     pub isolation: String,
+    pub encoding: String,
     /// Connections for others than superusers.
     pub max_connections: i32,
     pub connections: i64,
@@ -104,7 +105,8 @@ const SETUP: &str = "SELECT current_setting('server_version'), current_setting('
     pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'),
     current_setting('synchronous_commit'), current_setting('default_transaction_isolation'),
     current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4,
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')";
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+    current_setting('server_encoding')";
 const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
 const SCHEMA: &str = "SELECT max(version)::int8 FROM holdfast_migrations";
 const LONG: &str = "SELECT pid, name, database, extract(epoch FROM clock_timestamp() - began)::int8 FROM (
@@ -144,6 +146,7 @@ async fn look_with(client: &Client, encryption: Encryption) -> Result<Seen, toki
         full_page_writes: setup.get(4),
         synchronous_commit: setup.get(5),
         isolation: setup.get(6),
+        encoding: setup.get(9),
         max_connections: setup.get(7),
         connections: setup.get(8),
         round_trip,

@@ -8,7 +8,7 @@ use std::{error::Error as _, iter::successors, time::Duration};
 
 use tokio_postgres::error::SqlState;
 
-use super::session::{Session, Sessions, Trouble};
+use super::session::{Session, Sessions, Sql, Trouble};
 
 mod embedded {
     refinery::embed_migrations!("src/ledger/postgres/migrations");
@@ -38,9 +38,28 @@ pub(super) async fn migrate(sessions: &Sessions) -> Result<Vec<String>, Trouble>
     lock.begin().await?;
     lock.run_patiently(LOCK, PATIENCE).await?;
     let mut session = sessions.ordinary().await?;
+    must_take_every_letter(&session).await?;
     let applied = run(&mut session).await;
     lock.roll_back().await;
     applied
+}
+
+/// A name that cannot be written would be found out by a batch, and with it everybody's in that batch.
+async fn must_take_every_letter(session: &Session) -> Result<(), Trouble> {
+    const ENCODING: Sql = Sql { text: "SELECT current_setting('server_encoding')", types: &[] };
+    let rows = session.rows(&ENCODING, &[]).await?;
+    let encoding: &str = rows.first().map_or("", |row| row.get(0));
+    // The second takes whatever it is given.
+    match encoding {
+        "UTF8" | "SQL_ASCII" => Ok(()),
+        other => Err(Trouble::Refused(
+            format!(
+                "the database is encoded in {other}, which has no room for every name: make one with \
+                 CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+            )
+            .into(),
+        )),
+    }
 }
 
 async fn run(session: &mut Session) -> Result<Vec<String>, Trouble> {
