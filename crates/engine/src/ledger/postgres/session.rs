@@ -474,7 +474,8 @@ impl Drop for Session {
         if let Some(object) = self.object.take()
             && (self.begun || *self.silent.get_mut())
         {
-            if *self.silent.get_mut() {
+            // Inside one the server has its own limits, and a COMMIT that waits for a standby must not be talked out of it.
+            if !self.begun {
                 self.of.call_off(object.cancel_token());
             }
             drop(Object::take(object));
