@@ -80,3 +80,12 @@ async fn full_it_is_not_ready_and_reads_the_books_once() {
     house.server.ask(DATABASE, "DROP TRIGGER is_full ON holdfast.answers").expect("room");
     sells_again(&node).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_has_no_room_for_every_name_is_refused_at_the_start() {
+    let house = House::quick();
+    let latin = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
+    house.server.ask("postgres", latin).expect("a database");
+    let opened = PostgresLedger::open(settings(&house.server.url_for("latin"), Claiming::Batched)).await;
+    assert!(matches!(&opened, Err(LedgerError::Unavailable(why)) if why.contains("LATIN1")), "{opened:?}");
+}
