@@ -11,8 +11,8 @@ poll(
   (booking) => {
     if (booking.state === ticket.dataset.state) return;
     done.abort();
-    // A card that was declined leaves the hold as it was, for another.
-    if (booking.state === "failed") location.replace(`/holds/${booking.hold}?declined=${booking.id}`);
+    // A card that was declined leaves the hold as it was, for another. Whoever paid too late is told so by this page.
+    if (booking.state === "failed" && booking.payment.state === "failed") location.replace(`/holds/${booking.hold}?declined=${booking.id}`);
     else location.reload();
   },
   done.signal,

@@ -2,12 +2,12 @@
 
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{BookingState, Command, PaymentState, Refusal};
+use holdfast_domain::{Booking, BookingState, Command, Payment, PaymentState, Refusal};
 use holdfast_engine::ledger::BookingView;
 
-use super::{Form, Posted, Visitor, form, led, lines::LineWords, own_page, qr, words};
+use super::{Form, Posted, Visitor, checkout, form, led, lines::LineWords, own_page, qr, words};
 use crate::{
-    app::Shared,
+    app::{App, Shared},
     problem::Problem,
     routes::{Of, OfBooking},
 };
@@ -22,7 +22,10 @@ struct BookingPage {
     lines: Vec<LineWords>,
     total: String,
     payment: Option<&'static str>,
-    why: Option<String>,
+    /// Of one that failed: why.
+    why: String,
+    /// Money came in, whatever became of it since.
+    charged: bool,
     made: String,
     made_at: String,
     code: Option<qr::Code>,
@@ -32,21 +35,40 @@ struct BookingPage {
 
 /// What a booking is to whoever made it.
 #[derive(PartialEq, Eq)]
-enum Stands {
+pub(super) enum Stands {
+    /// The bank has to say something.
     Waiting,
+    /// The buyer has to do something: no card was charged, and one can be.
+    Unpaid,
     Good,
     Cancelled,
     Failed,
 }
 
 impl Stands {
-    const fn of(state: BookingState) -> Self {
-        match state {
+    pub(super) fn of(app: &App, booking: &Booking) -> Self {
+        let payment = booking.payment.as_deref();
+        match booking.state {
+            BookingState::Pending
+                if payment.is_some_and(|payment| checkout::waits_for_card(app, payment)) =>
+            {
+                Self::Unpaid
+            }
             BookingState::Pending => Self::Waiting,
             BookingState::Confirmed => Self::Good,
             BookingState::Cancelled { .. } => Self::Cancelled,
             BookingState::Failed { .. } => Self::Failed,
         }
+    }
+
+    /// Whether it may still change by itself.
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Unpaid)
+    }
+
+    /// Whether nothing comes of it any more.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::Failed)
     }
 }
 
@@ -59,15 +81,24 @@ pub(crate) async fn read(
 ) -> Result<Response, Problem> {
     let view = app.ledger().booking(id).await?;
     let own = view.filter(|view| view.booking.holder == *visitor.holder());
+    let own = own.ok_or_else(Problem::unknown_booking)?;
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
-    let page = BookingPage::of(&own.ok_or_else(Problem::unknown_booking)?, query.one("cancel").is_some());
-    own_page(&visitor, &page)
+    own_page(&visitor, &BookingPage::of(&app, &own, &query))
+}
+
+/// Whether Stripe sent the buyer here with a payment that is made, or as good as made. The books hear of it by themselves,
+/// a moment later; until then nobody who has just paid is asked to pay.
+fn has_just_paid(query: &Form) -> bool {
+    matches!(query.one("redirect_status"), Some("succeeded" | "processing" | "pending"))
 }
 
 impl BookingPage {
-    fn of(view: &BookingView, not_cancellable: bool) -> Self {
+    fn of(app: &App, view: &BookingView, query: &Form) -> Self {
         let booking = &view.booking;
-        let stands = Stands::of(booking.state);
+        let stands = match Stands::of(app, booking) {
+            Stands::Unpaid if has_just_paid(query) => Stands::Waiting,
+            stands => stands,
+        };
         let id = booking.id.to_string();
         let payment = booking.payment.as_deref();
         Self {
@@ -79,12 +110,13 @@ impl BookingPage {
                 .map(|line| LineWords::of(line, view.offer_of(line), booking.currency))
                 .collect(),
             total: words::money(booking.amount, booking.currency),
-            payment: payment.map(|payment| payment_words(payment.state)),
-            why: payment.and_then(|payment| payment.why.as_ref()).map(|why| why.as_str().to_owned()),
+            payment: payment.map(|payment| payment_words(payment.state, &stands)),
+            why: not_booked(payment),
+            charged: payment.is_some_and(|payment| payment.state != PaymentState::Failed),
             made: words::in_utc(booking.created_at),
             made_at: booking.created_at.to_string(),
             code: (stands == Stands::Good).then(|| qr::code(&id)).flatten(),
-            not_cancellable,
+            not_cancellable: query.one("cancel").is_some(),
             key: form::fresh_key(),
             stands,
             id,
@@ -92,8 +124,24 @@ impl BookingPage {
     }
 }
 
-const fn payment_words(state: PaymentState) -> &'static str {
+/// Why it is not booked, for whoever paid or tried to. What the books say of money that came too late is for those who
+/// keep them; what the bank says of a card is for its owner.
+fn not_booked(payment: Option<&Payment>) -> String {
+    let late = "The payment came in after your time was up, and by then this could not be had any more.";
+    match payment.map(|payment| (payment.state, &payment.why)) {
+        Some((PaymentState::Refunding, _)) => format!("{late} The money is on its way back to you."),
+        Some((PaymentState::Refunded, _)) => format!("{late} The money went back to you."),
+        Some((PaymentState::Manual, _)) => {
+            "Something about the payment has to be looked at by a person. Nothing more is charged.".to_owned()
+        }
+        Some((_, Some(why))) => words::sentence(why.as_str()),
+        Some((_, None)) | None => "The payment did not come about.".to_owned(),
+    }
+}
+
+fn payment_words(state: PaymentState, stands: &Stands) -> &'static str {
     match state {
+        PaymentState::RequiresPayment if *stands == Stands::Unpaid => "Not paid yet",
         PaymentState::RequiresPayment | PaymentState::Processing | PaymentState::Authorized => {
             "The bank is being asked"
         }

@@ -5,7 +5,9 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use holdfast_domain::{BookingId, Command, Hold, HoldId, HoldState, Money, PaymentMethod, PaymentState};
+use holdfast_domain::{
+    BookingId, Command, Hold, HoldId, HoldState, Money, Payment, PaymentMethod, PaymentState,
+};
 use holdfast_engine::{
     ledger::HoldView,
     mint,
@@ -112,10 +114,15 @@ pub(super) async fn go_on(
     let Way::StripeElement(card_form) = Way::of(app, view) else { return Ok(None) };
     let begun = app.ledger().booking(booking).await?;
     let payment = begun.and_then(|begun| begun.booking.payment);
-    // Where the server was given the card, nobody waits for another one.
-    let is_waited_for = payment
-        .is_some_and(|payment| payment.state == PaymentState::RequiresPayment && payment.method.is_none());
-    Ok(is_waited_for.then_some(card_form))
+    Ok(payment.is_some_and(|payment| waits_for_card(app, &payment)).then_some(card_form))
+}
+
+/// Whether a payment that was begun waits for the buyer's card, in Stripe's form. Where the server was given the card,
+/// nobody waits for another one.
+pub(super) fn waits_for_card(app: &App, payment: &Payment) -> bool {
+    let in_a_form =
+        app.desk.as_ref().is_some_and(|desk| matches!(desk.checkout, Checkout::StripeElement { .. }));
+    in_a_form && payment.state == PaymentState::RequiresPayment && payment.method.is_none()
 }
 
 /// `POST /holds/{id}/book`: with `payment_method` where a card is charged.

@@ -6,7 +6,7 @@ use axum::{
     http::{StatusCode, Uri},
     response::{IntoResponse, Redirect, Response},
 };
-use holdfast_domain::{Command, HoldState, Refusal, Relaxed, hold::MAX_EXTENSIONS};
+use holdfast_domain::{Command, HoldState, PaymentState, Refusal, Relaxed, hold::MAX_EXTENSIONS};
 use holdfast_engine::ledger::{HoldView, Reply};
 
 use super::{
@@ -50,6 +50,8 @@ struct TimeLeft {
 #[template(path = "hold_over.html")]
 struct OverPage {
     released: bool,
+    /// Somebody began to pay for it: what became of the money is for the booking's page to say.
+    was_paid_for: bool,
     lines: Vec<LineWords>,
     key: String,
 }
@@ -123,7 +125,8 @@ async fn shown(app: &App, visitor: &Visitor, view: &HoldView, query: &Form) -> R
 }
 
 fn over(visitor: &Visitor, view: &HoldView, released: bool) -> Result<Response, Problem> {
-    own_page(visitor, &OverPage { released, lines: lines(view), key: form::fresh_key() })
+    let was_paid_for = view.hold.payments > 0;
+    own_page(visitor, &OverPage { released, was_paid_for, lines: lines(view), key: form::fresh_key() })
 }
 
 pub(super) fn lines(view: &HoldView) -> Vec<LineWords> {
@@ -163,8 +166,9 @@ async fn declined(
     let tried = app.ledger().booking(booking).await?;
     let tried =
         tried.filter(|tried| tried.booking.holder == *visitor.holder() && tried.booking.hold == view.hold.id);
-    let why = tried.and_then(|tried| tried.booking.payment?.why);
-    Ok(why.map(|why| why.as_str().to_owned()))
+    let payment = tried.and_then(|tried| tried.booking.payment);
+    let payment = payment.filter(|payment| payment.state == PaymentState::Failed);
+    Ok(payment.and_then(|payment| payment.why).map(|why| words::sentence(why.as_str())))
 }
 
 /// `POST /holds/{id}/extend`.

@@ -52,6 +52,15 @@ pub(super) fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{ending}", count(number))
 }
 
+/// Words that stood within others, as a sentence of their own.
+pub(super) fn sentence(words: &str) -> String {
+    let mut letters = words.trim().chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let rest = letters.as_str();
+    let end = if rest.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{rest}{end}")
+}
+
 /// `One is`, `12 are`.
 pub(super) fn are(number: u64) -> String {
     if number == 1 { "One is".to_owned() } else { format!("{} are", count(number)) }

@@ -6,7 +6,10 @@ use holdfast_server::Checkout;
 use hyper::Method;
 use serde_json::json;
 
-use crate::app::{Answer, Client, Setup, TestApp, dr_lee, fest, hall};
+use crate::{
+    app::{Answer, Client, Setup, TestApp, dr_lee, fest, hall, seat},
+    payments::{deliver, until_state},
+};
 
 fn text(answer: &Answer) -> String {
     String::from_utf8(answer.body.to_vec()).unwrap()
@@ -74,6 +77,57 @@ async fn a_whole_purchase_without_a_script() {
     let key = hidden(&ticket, &cancel, "key");
     assert_eq!(place(&browser.submit(&cancel, &[("key", &key)]).await.expect(303)), booking);
     assert!(text(&browser.get(&booking).await).contains("Cancelled"));
+}
+
+/// Begins a payment of a seat that waits for the buyer's card.
+async fn begin_payment(browser: &Client, unit: &str) -> (String, serde_json::Value) {
+    let hold = hold(browser, &[unit]).await;
+    let id = hold.strip_prefix("/holds/").unwrap();
+    let body = json!({"hold": id, "payment": {"provider": "stripe"}});
+    let booking = browser.post_keyed("/v1/bookings", unit, body).await.expect(201).json();
+    (hold, booking)
+}
+
+#[tokio::test]
+async fn whoever_paid_too_late_is_not_told_that_nothing_was_charged() {
+    let setup = Setup { paid: Some(Checkout::TestCards), pin_s: Some(2), ..Setup::default() };
+    let app = TestApp::with(setup).await;
+    let mut brief = hall();
+    brief["hold_ttl_s"] = json!(2);
+    app.admin().post("/v1/offers", brief).await.expect(201);
+    let browser = app.client();
+    let (hold, booking) = begin_payment(&browser, "A-1").await;
+    app.clock.advance_ms(5_000);
+    app.admin().post("/v1/holds", seat("bob", "A-1")).await.expect(201);
+    assert!(app.bank().pay(booking["payment"]["intent"].as_str().unwrap(), "pm_card_visa"));
+    for delivery in app.bank().take_webhooks() {
+        deliver(&app, delivery).await;
+    }
+    until_state(&app, &booking, "failed").await;
+    let id = booking["id"].as_str().unwrap();
+    let page = text(&browser.get(&format!("/bookings/{id}")).await.expect(200));
+    assert!(page.contains("came in after your time was up") && page.contains("back to you"), "{page}");
+    assert!(!page.contains("hall/A-1"), "in words for people");
+    for path in [hold.clone(), format!("{hold}?declined={id}")] {
+        let page = text(&browser.get(&path).await.expect(200));
+        assert!(page.contains("Time is up") && !page.contains("charged"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_waits_for_a_card_leads_back_to_the_form() {
+    let checkout = Checkout::StripeElement { publishable_key: "pk_test_1".into() };
+    let app = TestApp::with(Setup { paid: Some(checkout), ..Setup::default() }).await;
+    app.admin().post("/v1/offers", hall()).await.expect(201);
+    let browser = app.client();
+    let (hold, booking) = begin_payment(&browser, "A-1").await;
+    let path = format!("/bookings/{}", booking["id"].as_str().unwrap());
+    for failed in ["", "?redirect_status=failed"] {
+        let page = text(&browser.get(&format!("{path}{failed}")).await.expect(200));
+        assert!(page.contains("Not paid yet") && page.contains(&format!("href=\"{hold}\"")), "{page}");
+    }
+    let paid = text(&browser.get(&format!("{path}?redirect_status=succeeded")).await.expect(200));
+    assert!(paid.contains("One moment") && !paid.contains("Not paid yet"), "{paid}");
 }
 
 #[tokio::test]
