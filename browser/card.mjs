@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 
 import { assertAccessible } from "./support/axe.mjs";
-import { openHouse } from "./support/browser.mjs";
+import { openHouse, passes, runsAhead } from "./support/browser.mjs";
 import { startStripeShop } from "./support/server.mjs";
 
 const house = openHouse({ start: startStripeShop });
@@ -22,10 +22,13 @@ globalThis.Stripe = (key) => {
     }),
     confirmPayment: async ({ clientSecret, confirmParams }) => {
       const [intent] = clientSecret.split("_secret_");
-      const body = new URLSearchParams({ key, client_secret: clientSecret, payment_method: card.value });
+      const [method, asks] = card.value.split(" ");
+      // What a bank asks of the buyer stands on this very page.
+      if (asks) await new Promise((answered) => (globalThis.answerTheBank = answered));
+      const body = new URLSearchParams({ key, client_secret: clientSecret, payment_method: method });
       const answer = await fetch("https://api.stripe.com/v1/payment_intents/" + intent + "/confirm", { method: "POST", body });
       const { error } = await answer.json();
-      if (!error) location.href = confirmParams.return_url;
+      if (!error) location.href = confirmParams.return_url + "?redirect_status=succeeded";
       return { error };
     },
   };
@@ -92,5 +95,50 @@ house.test("declined, loaded again, and paid with a good card: one booking, one 
   const bookings = await bookingsOf(shop, hold);
   assert.deepEqual(bookings.map(({ state, payment }) => [state, payment.state]), [["confirmed", "succeeded"]]);
   await page.reload();
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+});
+
+/** The page goes out of sight, for so long, and is looked at again. */
+async function lookAway(page, ms) {
+  const look = (hidden) =>
+    page.evaluate((hidden) => {
+      Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await look(true);
+  await passes(page, ms);
+  await look(false);
+}
+
+house.test("a bank that asks the buyer something is given time, also beyond the clock's end", async ({ visitor, shop }) => {
+  const context = await visitWithStripe(visitor, shop);
+  await runsAhead(context);
+  const page = await context.newPage();
+  const hold = await holdOne(page);
+  await pay(page, "pm_card_visa asks");
+  await page.waitForFunction(() => globalThis.answerTheBank);
+  const asked = () => page.waitForResponse(`**/v1/holds/${hold}`);
+  const looked = asked();
+  await lookAway(page, 30_000);
+  await (await looked).finished();
+  const atTheEnd = asked();
+  await passes(page, 700_000);
+  await (await atTheEnd).finished();
+  await page.getByText("It stays yours until the bank has answered.").waitFor();
+  await page.evaluate(() => globalThis.answerTheBank());
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+});
+
+house.test("whoever comes back from the bank without having paid is led to the form", async ({ visitor, shop }) => {
+  const page = await (await visitWithStripe(visitor, shop)).newPage();
+  const hold = await holdOne(page);
+  await pay(page, "pm_card_visa_chargeDeclined");
+  await page.getByRole("alert").getByText("declined").waitFor();
+  const [booking] = await bookingsOf(shop, hold);
+  await page.goto(`/bookings/${booking.id}?redirect_status=failed`);
+  await page.getByRole("heading", { name: "Not paid yet" }).waitFor();
+  await assertAccessible(page, "not paid, by the booking");
+  await page.getByRole("link", { name: "Go on to pay" }).click();
+  await pay(page, "pm_card_visa");
   await page.getByRole("heading", { name: "It is yours" }).waitFor();
 });

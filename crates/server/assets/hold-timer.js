@@ -2,7 +2,8 @@
 //
 // The visitor's clock is never asked, for it may be wrong: only how much time has passed since the answer arrived,
 // which a monotonic clock knows. Whenever the page was out of sight the server is asked again, because that clock may
-// sleep with the machine.
+// sleep with the machine. The page is loaded anew only when the server says that the hold is over, and never while it is
+// being paid: a bank's question to the buyer is part of the page, and would be lost with it.
 //
 // With `data-attend="hold_…"` the server hears when the page goes away, and when it is there again.
 //
@@ -13,6 +14,10 @@
 import { attend, comeBack } from "./hold-presence.js";
 
 const ASK_AGAIN_AFTER_MS = 20_000;
+/** How often the server is asked about a hold whose time is up. */
+const ASK_AT_THE_END_MS = 1_000;
+/** … and about one that is being paid, for as long as nobody has said what came of that. */
+const ASK_WHILE_PAYING_MS = 5_000;
 const OFFER_EXTENSION_MS = 60_000;
 
 export class HoldTimer extends HTMLElement {
@@ -49,7 +54,8 @@ export class HoldTimer extends HTMLElement {
   handleEvent(event) {
     if (event.type === "visibilitychange" && document.hidden) this.#hiddenAt = performance.now();
     const away = event.type === "pageshow" ? event.persisted : !document.hidden;
-    if (away && this.dataset.hold) this.#askServer(event.type === "pageshow");
+    if (!away || !this.dataset.hold) return;
+    if (event.type === "pageshow" || performance.now() - this.#hiddenAt >= ASK_AGAIN_AFTER_MS) this.#askServer();
   }
 
   /** What is left, by the server's word and the time since. */
@@ -125,8 +131,7 @@ export class HoldTimer extends HTMLElement {
     this.#say("Time is running out. You can extend the hold.");
   }
 
-  async #askServer(persisted) {
-    if (!persisted && performance.now() - this.#hiddenAt < ASK_AGAIN_AFTER_MS) return;
+  async #askServer() {
     try {
       // Another tab may have gone meanwhile, and this one may not have heard of it.
       if (this.dataset.attend) await comeBack(this.dataset.attend);
@@ -134,18 +139,43 @@ export class HoldTimer extends HTMLElement {
       const answer = await fetch(`/v1/holds/${this.dataset.hold}`, { cache: "no-store" });
       if (!answer.ok) return;
       const hold = await answer.json();
-      if (!this.#tell("hold-read", hold)) return;
-      if (hold.state !== "active") location.reload();
-      this.#endsAt = asked + hold.expires_in_ms;
+      if (this.#tell("hold-read", hold)) this.#heed(hold, asked + hold.expires_in_ms);
     } catch {
       // Offline: the count goes on from what was last known.
     }
   }
 
-  /** The page of a hold that is over says what can be done; the server decides whether it is. */
+  /** The page of a hold that is over, or booked, says so when it is loaded anew. */
+  #heed({ state }, endsAt) {
+    if (state === "active") {
+      this.#endsAt = endsAt;
+      this.#count();
+    } else if (state === "paying") {
+      if (this.leftMs === 0) this.#stand("Being paid. It stays yours until the bank has answered.");
+    } else if (!isUnderWay()) {
+      location.reload();
+    }
+  }
+
+  /** The time is up by this clock; the server decides whether it is, and a payment under way has more of it. */
   #over() {
     clearInterval(this.#ticking);
-    if (this.#tell("hold-over") && this.dataset.hold) setTimeout(() => location.reload(), 1000);
+    if (this.#tell("hold-over") && this.dataset.hold) this.#atTheEnd(ASK_AT_THE_END_MS);
+  }
+
+  /** Words in place of a clock that says nothing any more. */
+  #stand(words) {
+    this.figure.hidden = true;
+    const about = this.querySelector(".timer-words");
+    if (about) about.textContent = words;
+  }
+
+  #atTheEnd(ms) {
+    clearTimeout(this.#ticking);
+    this.#ticking = setTimeout(async () => {
+      await this.#askServer();
+      if (this.isConnected && this.leftMs === 0) this.#atTheEnd(ASK_WHILE_PAYING_MS);
+    }, ms);
   }
 
   /** Whether what follows is left to this element. */
@@ -153,5 +183,8 @@ export class HoldTimer extends HTMLElement {
     return this.dispatchEvent(new CustomEvent(event, { bubbles: true, cancelable: true, detail }));
   }
 }
+
+/** Whether something was sent whose answer will show the way: a payment, or any other form. */
+const isUnderWay = () => document.querySelector('main [aria-busy="true"]') !== null;
 
 customElements.define("hold-timer", HoldTimer);
