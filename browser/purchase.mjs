@@ -124,6 +124,31 @@ house.test("a reload, a second tab and a return find the hold again, and one of 
   assert.deepEqual((await bookingsOf(shop, hold)).map(({ state }) => state), ["confirmed"]);
 });
 
+house.test("a seat of the map is in the shop, and its booking is found again after the tab is closed", async ({ visitor }) => {
+  const context = await visitor();
+  const page = await context.newPage();
+  await page.goto("/o/hall");
+  await page.locator("seat-map[data-state=live]").waitFor();
+  const free = page.locator("[role=gridcell][data-state=available]").first();
+  const seat = (await free.getAttribute("aria-label")).split(", €")[0];
+  await free.click();
+  await page.locator(".map-hold").waitFor();
+  await page.getByRole("link", { name: "Shop" }).first().click();
+  await page.getByRole("heading", { name: "You are holding" }).waitFor();
+  await page.getByText(`Night at the Hall: ${seat}`).waitFor();
+  await page.getByRole("link", { name: "Go on" }).click();
+  await pay(page, "pm_card_visa");
+  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  const booking = page.url();
+  await page.close();
+  const later = await context.newPage();
+  await later.goto("/");
+  await later.getByRole("link", { name: "Your bookings" }).click();
+  await assertAccessible(later, "your bookings");
+  await later.getByRole("link", { name: "Night at the Hall" }).click();
+  await later.waitForURL(booking);
+});
+
 house.test("what is given back is gone from every tab", async ({ visitor }) => {
   const context = await visitor();
   const page = await context.newPage();
@@ -252,8 +277,10 @@ house.test("a start that somebody takes vanishes from the week", async ({ visit,
   await assertAccessible(page, "slots");
   const slot = page.locator("button.slot").nth(3);
   const start = await slot.getAttribute("value");
+  await slot.focus();
   await shop.api.post("/v1/holds", { holder: "somebody", lines: [{ offer: "dr-lee", service: "consult", start }] });
   await page.locator(`button.slot[value="${start}"]`).waitFor({ state: "hidden" });
+  await page.locator("button.slot:focus:visible").waitFor();
 });
 
 house.test("an appointment is bought, shown on the clocks of both places", async ({ visit, shop }) => {

@@ -121,17 +121,8 @@ impl App {
         self.said(self.pipeline.submit(command, actor, key).await?)
     }
 
-    /// The same for a hold, for which a browser may have to queue, and of which it cannot have any number without buying.
-    pub(crate) async fn submit_for(
-        &self,
-        caller: &Caller,
-        command: Command,
-        key: Option<IdempotencyKey>,
-    ) -> Result<Response, Problem> {
-        self.said(self.ask_for(caller, command, key, None).await?)
-    }
-
-    /// The same, before it is worded.
+    /// The same for a hold, for which a browser may have to queue, and of which it cannot have any number without buying;
+    /// before it is worded.
     pub(crate) async fn ask_for(
         &self,
         caller: &Caller,

@@ -3,6 +3,7 @@
 //! An API key acts for any holder; without one the caller is a browser, and its session is the holder. What a
 //! role may call is settled here; what a session may touch (its own) is settled by the domain, as an `Actor`.
 
+pub(crate) mod basket;
 pub(crate) mod keys;
 pub(crate) mod organiser;
 pub(crate) mod origin;
@@ -14,7 +15,8 @@ use axum::{
     http::{HeaderValue, header, request},
     response::Response,
 };
-use holdfast_domain::{Actor, HolderId};
+use basket::Basket;
+use holdfast_domain::{Actor, HoldId, HolderId};
 use holdfast_engine::{admission::ClientNet, ledger::Role};
 use keys::Keys;
 pub(crate) use session::{Sessions, cookie_named};
@@ -41,6 +43,7 @@ pub(crate) struct Caller {
     pub address: Option<ClientNet>,
     /// What a browser has of waiting rooms.
     tokens: Vec<Box<str>>,
+    basket: Basket,
     /// The cookie of a session that begins with this request.
     new_cookie: Option<HeaderValue>,
 }
@@ -68,6 +71,26 @@ impl Caller {
     pub(crate) fn remember(&self, response: &mut Response) {
         if let Some(cookie) = &self.new_cookie {
             response.headers_mut().append(header::SET_COOKIE, cookie.clone());
+        }
+    }
+
+    /// Has a browser keep its session for another while. Said with the pages of what is one's own, and not with every
+    /// answer: it is about the bookings of those who come back, and costs each answer a hundred bytes.
+    pub(crate) fn renew(&self, sessions: &Sessions, response: &mut Response) {
+        if let Some(holder) = self.session().filter(|_| !self.is_new()) {
+            response.headers_mut().append(header::SET_COOKIE, sessions.cookie(holder));
+        }
+    }
+
+    /// What a browser says that it held last.
+    pub(crate) fn basket(&self) -> &Basket {
+        &self.basket
+    }
+
+    /// Has a browser remember a hold of its own; whoever has a key remembers by other means.
+    pub(crate) fn keep(&self, sessions: &Sessions, hold: HoldId, response: &mut Response) {
+        if self.session().is_some() {
+            self.basket.keep(sessions, hold, response);
         }
     }
 
@@ -113,6 +136,7 @@ async fn with_key(credentials: &HeaderValue, app: &App) -> Result<Caller, Proble
         role: Some(known.role),
         address: None,
         tokens: Vec::new(),
+        basket: Basket::default(),
         new_cookie: None,
     })
 }
@@ -137,6 +161,7 @@ pub(crate) fn browser(parts: &request::Parts, app: &App) -> Result<Caller, Probl
         role: None,
         address,
         tokens: queue::tokens(&parts.headers),
+        basket: Basket::of(&parts.headers),
         new_cookie,
     })
 }

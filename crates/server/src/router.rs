@@ -78,6 +78,7 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/holds/{id}/leave", post(ui::hold::leave))
         .route("/holds/{id}/return", post(ui::hold::come_back))
         .route("/holds/{id}/book", post(ui::checkout::book))
+        .route("/bookings", get(ui::bookings::list).layer(large()))
         .route("/bookings/{id}", get(ui::booking::read))
         .route("/bookings/{id}/cancel", post(ui::booking::cancel))
         .merge(lab())

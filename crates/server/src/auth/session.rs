@@ -11,7 +11,9 @@ use sha2::Sha256;
 use crate::settings::Secret;
 
 const COOKIE: &str = "holdfast_session";
-const MAX_AGE_S: u32 = 30 * 24 * 3600;
+/// The longest that browsers keep a cookie. A booking belongs to whoever has the cookie, so it should outlive the day of
+/// the show; [`Caller::renew`](super::Caller::renew) begins the time anew.
+const MAX_AGE_S: u32 = 400 * 24 * 3600;
 
 #[derive(Debug)]
 pub(crate) struct Sessions {

@@ -5,7 +5,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdfast_domain::{Command, HoldId};
-use holdfast_engine::{ledger::IdempotencyKey, mint};
+use holdfast_engine::{
+    ledger::{IdempotencyKey, Outcome, Reply},
+    mint,
+};
 
 use super::{About, Of, OfHold};
 use crate::{
@@ -15,7 +18,7 @@ use crate::{
     problem::Problem,
     wire::{
         self,
-        hold::{Hold, PlaceHold, holder},
+        hold::{self, Hold, PlaceHold, holder},
     },
 };
 
@@ -48,7 +51,23 @@ fn wanted(sent: &Sent) -> Result<Wanted, Problem> {
 
 async fn claim(app: &App, caller: &Caller, wanted: Result<Wanted, Problem>) -> Result<Response, Problem> {
     let (command, key) = wanted?;
-    app.submit_for(caller, command, key).await
+    let reply = app.ask_for(caller, command, key, None).await?;
+    let held = held(&reply);
+    let mut response = app.said(reply)?;
+    if let Some(hold) = held {
+        // The shop's own pages find it then: what is claimed on the map is in the basket.
+        caller.keep(&app.auth.sessions, hold, &mut response);
+    }
+    Ok(response)
+}
+
+/// Which hold it is that was had, also by whoever asks for the answer again.
+fn held(reply: &Reply) -> Option<HoldId> {
+    match reply {
+        Reply::Done(Outcome::Held { hold, .. }) => Some(hold.hold.id),
+        Reply::Replayed(answer) => hold::id_in(&answer.body),
+        _ => None,
+    }
 }
 
 /// Read a hold.

@@ -83,7 +83,9 @@ pub(crate) async fn read(
     let own = view.filter(|view| view.booking.holder == *visitor.holder());
     let own = own.ok_or_else(Problem::unknown_booking)?;
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
-    own_page(&visitor, &BookingPage::of(&app, &own, &query))
+    let mut response = own_page(&visitor, &BookingPage::of(&app, &own, &query))?;
+    visitor.renew(&app, &mut response);
+    Ok(response)
 }
 
 /// Whether Stripe sent the buyer here with a payment that is made, or as good as made. The books hear of it by themselves,

@@ -79,6 +79,7 @@ pub(crate) async fn read(
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let mut response = shown(&app, &visitor, &view, &query).await?;
     visitor.keep(&app, id, &mut response);
+    visitor.renew(&app, &mut response);
     Ok(response)
 }
 

@@ -14,6 +14,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod booking;
+pub(crate) mod bookings;
 pub(crate) mod checkout;
 pub(crate) mod fault;
 mod form;

@@ -1,40 +1,27 @@
-//! Whoever looks at a page: a browser with its session, whether or not it has one yet, and the holds it was last
-//! shown, so that a reload, a second tab or a return finds them again.
+//! Whoever looks at a page: a browser with its session, whether or not it has one yet, and the holds in its basket.
 
-use axum::{
-    extract::FromRequestParts,
-    http::{header, request},
-    response::Response,
-};
+use axum::{extract::FromRequestParts, http::request, response::Response};
 use holdfast_domain::{Actor, Command, HoldId, HolderId};
 use holdfast_engine::ledger::{HoldView, Outcome, Reply};
 
 use crate::{
     app::{App, Shared},
-    auth::{self, Caller, cookie_named},
+    auth::{self, Caller},
     problem::Problem,
 };
-
-/// The ids of a browser's latest holds, the newest first. Not believed: each is looked up, and must be its own.
-const BASKET: &str = "holdfast_basket";
-const BASKET_HOLDS: usize = 6;
-const BASKET_AGE_S: u32 = 24 * 3600;
 
 /// A browser. An API key sent to a page is not looked at: pages act for the session alone.
 #[derive(Debug)]
 pub(crate) struct Visitor {
     caller: Caller,
     holder: HolderId,
-    holds: Vec<HoldId>,
 }
 
 impl Visitor {
     pub(crate) fn of(parts: &request::Parts, app: &App) -> Result<Self, Problem> {
         let caller = auth::browser(parts, app)?;
         let holder = caller.session().cloned().ok_or_else(Problem::unknown_hold)?;
-        let basket = cookie_named(&parts.headers, BASKET).unwrap_or_default();
-        let holds = basket.split('.').filter_map(|id| id.parse().ok()).take(BASKET_HOLDS).collect();
-        Ok(Self { caller, holder, holds })
+        Ok(Self { caller, holder })
     }
 
     pub(super) fn caller(&self) -> &Caller {
@@ -49,27 +36,29 @@ impl Visitor {
         &self.holder
     }
 
+    /// Whether nobody knows them yet, and so nothing is theirs.
+    pub(super) fn is_new(&self) -> bool {
+        self.caller.is_new()
+    }
+
     /// Hands the browser the session it was just given.
     pub(crate) fn remember(&self, response: &mut Response) {
         self.caller.remember(response);
     }
 
+    /// Has the browser keep its session for another while: whoever loses it loses what it booked.
+    pub(super) fn renew(&self, app: &App, response: &mut Response) {
+        self.caller.renew(&app.auth.sessions, response);
+    }
+
     /// Puts a hold into the basket.
     pub(super) fn keep(&self, app: &App, hold: HoldId, response: &mut Response) {
-        if self.holds.first() == Some(&hold) {
-            return;
-        }
-        let others = self.holds.iter().filter(|id| **id != hold);
-        let ids: Vec<String> =
-            [&hold].into_iter().chain(others).take(BASKET_HOLDS).map(HoldId::to_string).collect();
-        if let Some(cookie) = app.auth.sessions.plain_cookie(BASKET, &ids.join("."), BASKET_AGE_S) {
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-        }
+        self.caller.keep(&app.auth.sessions, hold, response);
     }
 
     /// The ids in the basket, for a script that looks each of them up.
     pub(super) fn basket(&self) -> String {
-        self.holds.iter().map(HoldId::to_string).collect::<Vec<_>>().join(" ")
+        self.caller.basket().holds().iter().map(HoldId::to_string).collect::<Vec<_>>().join(" ")
     }
 
     /// The hold, if it is this visitor's.
@@ -81,7 +70,7 @@ impl Visitor {
     /// What the visitor holds now, the newest first.
     pub(super) async fn holding(&self, app: &App) -> Result<Vec<HoldView>, Problem> {
         let mut live = Vec::new();
-        for &id in &self.holds {
+        for &id in self.caller.basket().holds() {
             let view = app.ledger().hold(id).await?;
             let own = view.filter(|view| view.hold.holder == self.holder && view.hold.is_live(view.at));
             if let Some(view) = own {

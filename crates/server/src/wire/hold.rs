@@ -2,13 +2,24 @@
 
 use std::borrow::Cow;
 
-use holdfast_domain::{Ask, HolderId, Line as DomainLine, Moment, Offer, OfferId, Pick, Relaxed, text};
+use holdfast_domain::{
+    Ask, HoldId, HolderId, Line as DomainLine, Moment, Offer, OfferId, Pick, Relaxed, text,
+};
 use holdfast_engine::{ledger::HoldView, mint};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Shown, Text, given, schema, time};
 use crate::problem::{Code, Problem};
+
+/// The id of a hold that was written down before.
+pub(crate) fn id_in(body: &[u8]) -> Option<HoldId> {
+    #[derive(Deserialize)]
+    struct Known<'a> {
+        id: &'a str,
+    }
+    serde_json::from_slice::<Known<'_>>(body).ok()?.id.parse().ok()
+}
 
 /// The most lines a hold may have.
 pub(crate) const MAX_LINES: usize = 100;

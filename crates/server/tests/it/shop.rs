@@ -79,6 +79,68 @@ async fn a_whole_purchase_without_a_script() {
     assert!(text(&browser.get(&booking).await).contains("Cancelled"));
 }
 
+/// Books a seat of the hall where nothing is charged, and returns where that led.
+async fn book(browser: &Client, unit: &str) -> String {
+    let hold = hold(browser, &[unit]).await;
+    let book = format!("{hold}/book");
+    let key = hidden(&text(&browser.get(&hold).await), &book, "key");
+    place(&browser.submit(&book, &[("key", &key)]).await.expect(303))
+}
+
+#[tokio::test]
+async fn a_session_lasts_as_long_as_browsers_allow_and_its_own_pages_begin_it_anew() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    let four_hundred_days = format!("Max-Age={}", 400 * 24 * 3600);
+    let lasts = |answer: &Answer| {
+        let cookies = answer.headers.get_all("set-cookie").iter().map(|cookie| cookie.to_str().unwrap());
+        let sessions: Vec<_> = cookies.filter(|cookie| cookie.starts_with("holdfast_session=")).collect();
+        assert!(sessions.len() < 2, "{sessions:?}");
+        sessions.first().is_some_and(|cookie| cookie.contains(&four_hundred_days))
+    };
+    assert!(lasts(&browser.get("/").await));
+    assert!(!lasts(&browser.get("/").await), "what everybody loads says it once");
+    let hold = hold(&browser, &["A-1"]).await;
+    assert!(lasts(&browser.get(&hold).await));
+    let booking = book(&browser, "A-2").await;
+    for own in [booking.as_str(), "/bookings"] {
+        assert!(lasts(&browser.get(own).await.expect(200)), "{own}");
+    }
+}
+
+#[tokio::test]
+async fn a_booking_is_found_again_by_whoever_closed_its_page() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    assert!(text(&browser.get("/bookings").await.expect(200)).contains("There are none yet"));
+    let (first, second) = (book(&browser, "A-1").await, book(&browser, "B-2").await);
+    let page = text(&browser.get("/bookings").await.expect(200));
+    let at = |booking: &str| page.find(&format!("href=\"{booking}\"")).unwrap_or_else(|| panic!("{page}"));
+    assert!(at(&second) < at(&first), "the latest first");
+    assert!(page.contains("Row B, seat 2, Stalls") && page.contains("€45.00"), "{page}");
+    assert!(text(&browser.get("/").await).contains("href=\"/bookings\""), "every page leads there");
+    let stranger = app.client();
+    stranger.get("/").await;
+    assert!(text(&stranger.get("/bookings").await.expect(200)).contains("There are none yet"));
+}
+
+#[tokio::test]
+async fn what_is_claimed_on_the_map_is_in_the_basket() {
+    let app = TestApp::with_hall().await;
+    let browser = app.client();
+    browser.get("/").await;
+    let lines = |unit: &str| json!({"lines": [{"offer": "hall", "unit": unit}]});
+    browser.post_keyed("/v1/holds", "k1", lines("A-1")).await.expect(201);
+    let unheard = browser.only_cookie("holdfast_session");
+    browser.post("/v1/holds", lines("A-2")).await.expect(201);
+    let shop = text(&browser.get("/").await);
+    assert!(shop.contains("Row A, seat 1") && shop.contains("Row A, seat 2"), "{shop}");
+    assert!(unheard.post_keyed("/v1/holds", "k1", lines("A-1")).await.expect(201).is_replayed());
+    assert!(text(&unheard.get("/").await).contains("Row A, seat 1"), "an answer that was lost on the way");
+    let sold = app.admin().post("/v1/holds", seat("alice", "B-1")).await.expect(201);
+    assert!(sold.headers.get("set-cookie").is_none(), "a key is no browser");
+}
+
 /// Begins a payment of a seat that waits for the buyer's card.
 async fn begin_payment(browser: &Client, unit: &str) -> (String, serde_json::Value) {
     let hold = hold(browser, &[unit]).await;
