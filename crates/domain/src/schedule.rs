@@ -270,6 +270,11 @@ impl Calendar {
         LocalTime { at, offset_s: self.zone.at(at.ms().div_euclid(1000)).offset_s }
     }
 
+    /// The other instant at which the clocks of the place show the same, on a night on which they are put back.
+    pub fn twin(&self, at: Moment) -> Option<Moment> {
+        self.zone.twin(at.ms().div_euclid(1000)).map(Moment::from_s)
+    }
+
     /// The cell of that key, if a cell begins then. Any is a unit, open or not.
     pub fn find(&self, key: &str) -> Option<UnitNo> {
         let at = days::parse_minute(key)? * 60;

@@ -79,6 +79,18 @@ impl Zone {
         self.stretches[from..=until].iter().copied().filter(shows_the_day)
     }
 
+    /// The other second at which the clocks show what they show at second `at`: they do where they were put back in
+    /// between.
+    pub(super) fn twin(&self, at: i64) -> Option<i64> {
+        let here = self.index(at);
+        let beside = [here.checked_sub(1), Some(here + 1)].into_iter().flatten();
+        let stretches = beside.filter_map(|index| self.stretches.get(index));
+        let offset_s = i64::from(self.stretches[here].offset_s);
+        let shown_by = |other: &Stretch| (at + offset_s - i64::from(other.offset_s), *other);
+        let mut twins = stretches.map(shown_by).filter(|(at, other)| (other.from..other.until).contains(at));
+        twins.next().map(|(at, _)| at)
+    }
+
     pub(super) fn offsets_s(&self) -> impl Iterator<Item = i32> {
         self.stretches.iter().map(|stretch| stretch.offset_s)
     }

@@ -51,8 +51,8 @@ fn described(line: &Line, offer: &Offer) -> (String, Option<String>) {
         Inventory::Slots(calendar) => {
             let service = line.service.and_then(|at| calendar.services().get(usize::from(at)));
             let what = service.map(|service| format!("{}, {} minutes", service.key, service.minutes));
-            let start = calendar.local(calendar.begins(line.unit));
-            let when = format!("{} ({})", words::local_day_and_time(start), calendar.timezone());
+            let start = words::day_and_time(calendar, calendar.begins(line.unit));
+            let when = format!("{start} ({})", calendar.timezone());
             (what.unwrap_or_default(), Some(when))
         }
     }

@@ -88,7 +88,7 @@ fn unit_words(offer: &Offer, key: &str) -> String {
         Inventory::Seats(_) => format!("seat {key}"),
         Inventory::Stock(_) => key.to_owned(),
         Inventory::Slots(calendar) => match calendar.find(key) {
-            Some(unit) => words::local_day_and_time(calendar.local(calendar.begins(unit))),
+            Some(unit) => words::day_and_time(calendar, calendar.begins(unit)),
             None => key.to_owned(),
         },
     }
@@ -115,9 +115,9 @@ fn alternative(offer: &Offer, asks: &[Ask], units: &[String]) -> Option<Alternat
                 Pick::Slot { service, .. } => Some(service.clone()),
                 _ => None,
             })?;
-            let start = calendar.local(calendar.begins(calendar.find(units.first()?)?));
-            let fields = vec![("service", service.clone()), ("start", start.to_string())];
-            Some(Alternative { label: words::local_day_and_time(start), more: service, fields })
+            let start = calendar.begins(calendar.find(units.first()?)?);
+            let fields = vec![("service", service.clone()), ("start", calendar.local(start).to_string())];
+            Some(Alternative { label: words::day_and_time(calendar, start), more: service, fields })
         }
         Inventory::Stock(_) => None,
     }

@@ -152,23 +152,22 @@ impl Week<'_> {
         let starts: Vec<(Date, Start)> =
             starts.map(|start| (words::clock(start.local()).date(), start)).collect();
         let day = |date: Date| {
-            let of_day: Vec<&Start> =
-                starts.iter().filter(|(day, _)| *day == date).map(|(_, start)| start).collect();
+            let of_day = starts.iter().filter(|(day, _)| *day == date);
             Day {
                 weekday: date.strftime("%A").to_string(),
                 date: date.strftime("%-d %b").to_string(),
-                starts: of_day.iter().map(|start| self.start(start, &of_day)).collect(),
+                starts: of_day.map(|(_, start)| self.start(start)).collect(),
             }
         };
         self.from.series(1.day()).take_while(|date| *date <= self.to).map(day).collect()
     }
 
-    fn start(&self, start: &Start, of_day: &[&Start]) -> SlotStart {
-        let shown = |start: &Start| words::clock(start.local()).strftime("%H:%M").to_string();
-        let label = shown(start);
-        let twin = of_day.iter().find(|other| other.at != start.at && shown(other) == label);
-        let repeat = twin.map(|twin| {
-            let which = if start.at < twin.at { "first" } else { "second" };
+    /// Which of two it is is said also when the other one is taken, or none of this calendar: whoever comes at the
+    /// wrong one of the two comes an hour too early or too late.
+    fn start(&self, start: &Start) -> SlotStart {
+        let label = words::clock(start.local()).strftime("%H:%M").to_string();
+        let repeat = self.calendar.twin(start.at).map(|twin| {
+            let which = if start.at < twin { "first" } else { "second" };
             format!("{which}, {}", words::offset(start.offset_s))
         });
         SlotStart { start: start.local().to_string(), label, repeat, theirs: self.theirs(start.local()) }

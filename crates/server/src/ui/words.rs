@@ -1,6 +1,9 @@
 //! Figures, money and times as people read them.
 
-use holdfast_domain::{Currency, Kind, Moment, Money, schedule::LocalTime};
+use holdfast_domain::{
+    Currency, Kind, Moment, Money,
+    schedule::{Calendar, LocalTime},
+};
 use jiff::{Timestamp, civil::DateTime, tz::Offset};
 
 /// A price: `€45.00`, and `Free` for nothing.
@@ -84,9 +87,14 @@ pub(super) fn clock(local: LocalTime) -> DateTime {
     offset.to_datetime(Timestamp::from_millisecond(local.at.ms()).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// `Mon 16 Nov 2026, 09:00`.
-pub(super) fn local_day_and_time(local: LocalTime) -> String {
-    clock(local).strftime("%a %-d %b %Y, %H:%M").to_string()
+/// `Mon 16 Nov 2026, 09:00`; with the offset, `Sun 31 Oct 2027, 02:30 UTC+02:00`, where the clocks show that twice.
+pub(super) fn day_and_time(calendar: &Calendar, at: Moment) -> String {
+    let local = calendar.local(at);
+    let shown = clock(local).strftime("%a %-d %b %Y, %H:%M").to_string();
+    match calendar.twin(at) {
+        Some(_) => format!("{shown} {}", offset(local.offset_s)),
+        None => shown,
+    }
 }
 
 /// `UTC+01:00`.
@@ -134,5 +142,9 @@ mod tests {
     fn figures_are_grouped_and_counted() {
         assert_eq!([count(7), count(999), count(20_480)], ["7", "999", "20,480"]);
         assert_eq!([seconds(600), seconds(90), seconds(3600)], ["10 minutes", "90 seconds", "1 hour"]);
+        assert_eq!(
+            [sentence("it was called off"), sentence("No. Never!")],
+            ["It was called off.", "No. Never!"]
+        );
     }
 }

@@ -359,6 +359,20 @@ async fn a_night_on_which_clocks_go_back_shows_both_of_its_times() {
         let named = format!("<span>02:30</span> <small class=\"repeat\">{which}</small>");
         assert!(page.contains(&named), "{page}");
     }
+    let browser = app.client();
+    let key = hidden(&page, "action=\"/o/dr-lee/hold\"", "key");
+    let at = ["2027-10-31T02:30:00+02:00", "2027-10-31T02:30:00+01:00"];
+    let ask = |start| [("key", key.as_str()), ("service", "consult"), ("start", start)];
+    let led = place(&browser.submit("/o/dr-lee/hold", &ask(at[0])).await.expect(303));
+    let held = text(&browser.get(&led).await);
+    assert!(held.contains("Sun 31 Oct 2027, 02:30 UTC+02:00 (Europe/Berlin)"), "{held}");
+    let page = text(&browser.get("/o/dr-lee?from=2027-10-31").await);
+    assert!(
+        page.contains("second, UTC+01:00") && !page.contains(at[0]),
+        "also when the first is taken: {page}"
+    );
+    let refused = text(&app.client().submit("/o/dr-lee/hold", &ask(at[0])).await.expect(409));
+    assert!(refused.contains("02:30 UTC+02:00") && refused.contains("02:30 UTC+01:00"), "{refused}");
 }
 
 #[tokio::test]

@@ -90,6 +90,11 @@ fn the_hour_that_comes_twice_is_two_hours() {
     let first = calendar.span(0, at("2026-10-25T02:00:00+02:00")).unwrap();
     let second = calendar.span(0, at("2026-10-25T02:00:00+01:00")).unwrap();
     assert_eq!(second.unit, first.unit + 1);
+    let (first, second) = (at("2026-10-25T02:30:00+02:00"), at("2026-10-25T02:30:00+01:00"));
+    assert_eq!((calendar.twin(first), calendar.twin(second)), (Some(second), Some(first)));
+    for once in ["2026-10-25T01:59:00+02:00", "2026-10-25T03:00:00+01:00", "2026-03-29T03:00:00+02:00"] {
+        assert_eq!(calendar.twin(at(once)), None, "{once}");
+    }
 }
 
 #[test]
