@@ -80,10 +80,10 @@ impl Layers {
         let uri = tracing::enabled!(tracing::Level::DEBUG).then(|| request.uri().clone());
 
         let from_proxy = self.app.doors.is_proxy(arrival.peer, request.headers());
-        let for_people = ui::fault::is_for_people(request.uri().path(), request.headers());
+        let met_at = ui::fault::met_at(request.uri().path(), request.headers());
 
         let mut response = self.route(request, endpoint, arrival).await;
-        let problem = problem::write_down(&mut response, id.as_str(), for_people);
+        let problem = problem::write_down(&mut response, id.as_str(), met_at.as_deref());
         response.headers_mut().insert(request_id::HEADER, id.header());
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
@@ -147,7 +147,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
 pub(crate) fn bare_answer(problem: &Problem) -> Vec<u8> {
     let id = RequestId::fresh();
     let mut response: Response<Body> = problem.clone().into_response();
-    problem::write_down(&mut response, id.as_str(), false);
+    problem::write_down(&mut response, id.as_str(), None);
     let body = crate::wire::problem_json(problem, id.as_str());
     let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", response.status()).into_bytes();
     response.headers_mut().insert(request_id::HEADER, id.header());

@@ -275,8 +275,9 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A promise that the outermost layer keeps: no problem leaves the server unwritten. People are shown a page.
-pub(crate) fn write_down(response: &mut Response, request_id: &str, for_people: bool) -> Option<Problem> {
+/// A promise that the outermost layer keeps: no problem leaves the server unwritten. People are shown a page, by where they
+/// met it.
+pub(crate) fn write_down(response: &mut Response, request_id: &str, met_at: Option<&str>) -> Option<Problem> {
     let problem = response.extensions_mut().remove::<Problem>()?;
     let headers = response.headers_mut();
     // The router measured the empty body of the answer that had no words yet.
@@ -294,7 +295,7 @@ pub(crate) fn write_down(response: &mut Response, request_id: &str, for_people: 
     if problem.code == Code::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    match for_people.then(|| ui::fault::page(&problem, request_id)).flatten() {
+    match met_at.and_then(|path| ui::fault::page(&problem, path, request_id)) {
         Some(page) => {
             headers.extend(assets::html("").headers().clone());
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -351,7 +352,7 @@ mod tests {
         let window = Duration::from_secs(2);
         let quota = Quota { policy: "holds", burst: 40, window, retry_after: Duration::from_millis(1200) };
         let mut response = Problem::from(SubmitError::TooMany(quota)).into_response();
-        write_down(&mut response, "r-1", false);
+        write_down(&mut response, "r-1", None);
         assert_eq!(response.status(), 429);
         let header = |name: &str| response.headers()[name].to_str().unwrap();
         assert_eq!(header("retry-after"), "2");

@@ -42,7 +42,7 @@ pub(super) async fn to_hold(
             ("Just taken", taken(&conflict, &view.offer), instead(&conflict, &view.offer, asks))
         }
         Refusal::UnitBlocked(conflict) => {
-            ("Off sale", taken(&conflict, &view.offer), instead(&conflict, &view.offer, asks))
+            ("Off sale", off_sale(&conflict, &view.offer), instead(&conflict, &view.offer, asks))
         }
         Refusal::SoldOut { .. } => ("Not enough left", sold_out(asks), Vec::new()),
         Refusal::LimitReached(limit) => {
@@ -67,19 +67,31 @@ pub(super) async fn to_hold(
 }
 
 fn taken(conflict: &Conflict, offer: &Offer) -> String {
+    let units = in_the_way(conflict, offer);
+    match conflict.conflicts.len() {
+        1 => format!("Somebody was quicker: {units} is held or booked."),
+        _ => format!("Somebody was quicker: {units} are held or booked. Nothing of your choice was taken."),
+    }
+}
+
+/// Nobody was quicker: it is not for sale.
+fn off_sale(conflict: &Conflict, offer: &Offer) -> String {
+    let units = in_the_way(conflict, offer);
+    match conflict.conflicts.len() {
+        1 => format!("The organiser does not sell {units} at the moment."),
+        _ => format!("The organiser does not sell {units} at the moment. Nothing of your choice was taken."),
+    }
+}
+
+/// What stands in the way, as people would say it; of many, the first few.
+fn in_the_way(conflict: &Conflict, offer: &Offer) -> String {
     let units: Vec<String> = conflict.conflicts.iter().map(|way| unit_words(offer, &way.unit)).collect();
     let (shown, rest) = units.split_at(units.len().min(6));
     let more = match rest.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    match units.len() {
-        1 => format!("Somebody was quicker: {} is held or booked.", shown[0]),
-        _ => format!(
-            "Somebody was quicker: {}{more} are held or booked. Nothing of your choice was taken.",
-            shown.join("; ")
-        ),
-    }
+    format!("{}{more}", shown.join("; "))
 }
 
 /// A unit's key as people would say it.

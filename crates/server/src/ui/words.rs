@@ -49,6 +49,15 @@ pub(super) fn seconds(seconds: u32) -> String {
     plural(figure.into(), unit)
 }
 
+/// `5 seconds`, `3 minutes`, `2 hours`: never less than it is, and no more exact than one needs to wait.
+pub(super) fn about(seconds: u64) -> String {
+    match seconds {
+        0..100 => plural(seconds.max(1), "second"),
+        100..6_000 => plural(seconds.div_ceil(60), "minute"),
+        _ => plural(seconds.div_ceil(3600), "hour"),
+    }
+}
+
 /// `1 seat`, `2 seats`.
 pub(super) fn plural(number: u64, one: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
@@ -142,6 +151,7 @@ mod tests {
     fn figures_are_grouped_and_counted() {
         assert_eq!([count(7), count(999), count(20_480)], ["7", "999", "20,480"]);
         assert_eq!([seconds(600), seconds(90), seconds(3600)], ["10 minutes", "90 seconds", "1 hour"]);
+        assert_eq!([about(1), about(121), about(7_201)], ["1 second", "3 minutes", "3 hours"]);
         assert_eq!(
             [sentence("it was called off"), sentence("No. Never!")],
             ["It was called off.", "No. Never!"]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use holdfast_server::Checkout;
+use holdfast_engine::admission::Rate;
+use holdfast_server::{Checkout, RateLimits};
 use hyper::Method;
 use serde_json::json;
 
@@ -404,4 +405,30 @@ async fn without_a_provider_a_hold_is_confirmed_for_nothing() {
     assert!(page.contains("Confirm the booking") && !page.contains("payment_method"), "{page}");
     let led = browser.submit(&book, &[("key", &hidden(&page, &book, "key"))]).await.expect(303);
     assert!(place(&led).starts_with("/bookings/bk_"));
+}
+
+#[tokio::test]
+async fn a_seat_that_is_off_sale_went_to_nobody_quicker() {
+    let app = TestApp::with_hall().await;
+    app.admin().post("/v1/offers/hall/block", json!({"units": ["A-5"]})).await.expect(200);
+    let browser = app.client();
+    let key = hidden(&text(&browser.get("/o/hall").await), "seat-form", "key");
+    let page = text(&browser.submit("/o/hall/hold", &[("key", &key), ("unit", "A-5")]).await.expect(409));
+    assert!(page.contains("does not sell seat A-5") && !page.contains("quicker"), "{page}");
+}
+
+#[tokio::test]
+async fn a_fault_speaks_to_people_says_how_long_to_wait_and_leads_back() {
+    let once = Rate { burst: 1, window: Duration::from_secs(60) };
+    let rates = RateLimits { per_holder: Some(once), ..RateLimits::default() };
+    let app = TestApp::with(Setup { rates, ..Setup::default() }).await;
+    app.admin().post("/v1/offers", hall()).await.expect(201);
+    let browser = app.client();
+    hold(&browser, &["A-1"]).await;
+    let page = text(&browser.submit("/o/hall/hold", &[("key", "k"), ("unit", "A-2")]).await.expect(429));
+    assert!(page.contains("Try again in 60 seconds.") && page.contains("href=\"/o/hall\">Back"), "{page}");
+    let missing = text(&browser.with("accept", "text/html").get("/o/nowhere").await.expect(404));
+    for words in ["Retry-After", "GET /v1", "POST "] {
+        assert!(!page.contains(words) && !missing.contains(words), "{words}");
+    }
 }
