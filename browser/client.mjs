@@ -12,8 +12,8 @@ const hold = (page, unit) =>
     const { Holdfast } = await import("/assets/holdfast.js");
     try {
       return await new Holdfast().hold([{ offer: "hall", unit }]);
-    } catch ({ name, code, status, alternatives, conflicts }) {
-      return { name, code, status, alternatives, conflicts };
+    } catch ({ name, code, status, alternatives, conflicts, retryAfterMs }) {
+      return { name, code, status, alternatives, conflicts, retryAfterMs };
     }
   }, unit);
 
@@ -50,6 +50,15 @@ house.test("a server that asks for patience is given it", async ({ visit }) => {
   assert.equal((await hold(page, "A-2")).state, "active");
   assert.equal(new Set(keys).size, 1);
   assert.equal(keys.length, 3);
+});
+
+house.test("a wait that nobody would wait is told at once", async ({ visit }) => {
+  const page = await visit("/");
+  const body = JSON.stringify({ title: "Too many", status: 429, code: "rate_limited", retry_after_ms: 150_000 });
+  const later = { status: 429, contentType: "application/problem+json", headers: { "retry-after": "150" }, body };
+  const keys = await attempts(page, (route) => route.fulfill(later));
+  const refused = await hold(page, "A-4");
+  assert.deepEqual([refused.code, refused.retryAfterMs, keys.length], ["rate_limited", 150_000, 1]);
 });
 
 house.test("a refusal is told at once, with what may be had instead", async ({ visit, shop }) => {

@@ -2,11 +2,12 @@
 //
 // Every request that changes something is one intention with one `Idempotency-Key`, and keeps that key across retries:
 // whatever the network does, it happens once or not at all. A no of the server is a `Refusal` with its code; it is never
-// retried. Trouble (no network, 429, 503, the same key still under way) is, with the patience the server asks for.
+// retried. Trouble (no network, 429, 503, the same key still under way) is, with the patience the server asks for; where
+// that is more than anybody waits before a page, it is a `Refusal` too, and says how long in `retryAfterMs`.
 
 /** A typed no of the server, or trouble that did not pass: an RFC 9457 problem. */
 export class Refusal extends Error {
-  constructor(problem) {
+  constructor(problem, retryAfterMs) {
     super(problem.detail ?? problem.title);
     this.name = "Refusal";
     this.status = problem.status;
@@ -14,6 +15,7 @@ export class Refusal extends Error {
     this.conflicts = problem.conflicts ?? [];
     this.alternatives = problem.alternatives ?? [];
     this.joinUrl = problem.join_url;
+    this.retryAfterMs = retryAfterMs;
     this.requestId = problem.request_id;
   }
 }
@@ -80,7 +82,7 @@ export class Holdfast {
       const { answer, problem, retryAfterMs } = await this.#once(method, path, body, intention, signal);
       if (!problem) return answer;
       const passes = PASSING.has(problem.code) || problem.code === undefined;
-      if (!passes || attempt === ATTEMPTS) throw new Refusal(problem);
+      if (!passes || attempt === ATTEMPTS || retryAfterMs > LONGEST_WAIT_MS) throw new Refusal(problem, retryAfterMs);
       await pause(Math.min(retryAfterMs ?? backoff(attempt), LONGEST_WAIT_MS), signal);
     }
   }
@@ -121,7 +123,8 @@ function retryAfter(answer) {
 /** Twice as long each time, and never the same for two clients. */
 const backoff = (attempt) => Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.5 + Math.random());
 
-function pause(ms, signal) {
+/** Waits so long; a signal ends the wait with its reason. */
+export function pause(ms, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });

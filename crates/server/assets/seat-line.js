@@ -1,7 +1,7 @@
 // The line over which a model is kept up to date: a stream of deltas that goes on where it was, and a new snapshot where it
 // cannot. A page that nobody looks at keeps none, because browsers allow few lines to one server.
 
-import { Refusal } from "./holdfast.js";
+import { Refusal, pause } from "./holdfast.js";
 
 /** A blink of the line is not worth a word. */
 const BLINK_MS = 1_000;
@@ -74,6 +74,7 @@ export class SeatLine {
         const passes = fault instanceof Refusal && (fault.status === 0 || fault.status === 429 || fault.status >= 500);
         if (!passes) return this.onFail(fault);
         this.#offline();
+        await pause(fault.retryAfterMs ?? 0, this.signal).catch(() => {});
       }
     }
     return undefined;

@@ -34,6 +34,14 @@ function minutesTo(endsAt) {
   return `${minutes} ${minutes === 1 ? "minute" : "minutes"}`;
 }
 
+/** What was refused, and when it may be worth asking again, where the server says so. */
+function saidWhen({ message, retryAfterMs }) {
+  if (!retryAfterMs) return message;
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  const wait = seconds < 100 ? `${seconds} ${seconds === 1 ? "second" : "seconds"}` : `${Math.ceil(seconds / 60)} minutes`;
+  return `${message} Try again in ${wait}.`;
+}
+
 export class SeatMap extends HTMLElement {
   #leave = null;
   #client = new Holdfast();
@@ -307,7 +315,7 @@ export class SeatMap extends HTMLElement {
     // The way forward is a page: `join_url` is for programs, and takes posts only.
     if (refusal.code === "queue_required") return this.#queue(byKeyboard);
     const title = taken ? `${this.model.wordsOf(units)}: just taken.` : "That did not work.";
-    const text = taken && offered.length ? "Take these instead:" : taken ? "Nothing near it is free." : refusal.message;
+    const text = taken && offered.length ? "Take these instead:" : taken ? "Nothing near it is free." : saidWhen(refusal);
     this.#pointed = { offered: offered.flat() };
     this.#drawMarks();
     const actions = offered.map((units) => ({
@@ -353,7 +361,7 @@ export class SeatMap extends HTMLElement {
       await act();
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
-      this.#note({ kind: "bad", title: "That did not work.", text: fault.message });
+      this.#note({ kind: "bad", title: "That did not work.", text: saidWhen(fault) });
     }
   }
 
