@@ -84,7 +84,10 @@ house.test("who leaves makes room for the next", async ({ visit, shop }) => {
     await join(page, "left");
     await heading(page, "You are in the queue").waitFor();
   }
-  await button(second, "Leave the queue").click();
+  await second.getByText("Leave the queue").click();
+  await heading(second, "You are in the queue").waitFor();
+  await assertAccessible(second, "queue, asked whether to leave");
+  await button(second, "Give up my place").click();
   await second.getByText("There is a queue.").waitFor();
   assert.equal(await first.evaluate(async () => (await fetch("/v1/offers/left/room/me", { method: "DELETE" })).status), 204);
   await ledIn(third);
@@ -105,6 +108,23 @@ house.test("a pause is told live, and so is its end", async ({ visit, shop }) =>
   await heading(page, "You are in the queue").waitFor();
   await page.getByText(/It may take/).waitFor();
   assert.ok(await isSame(page), "without fetching the page anew");
+});
+
+house.test("a line that has died without a word is noticed, and opened again", async ({ visit, shop }) => {
+  await sell(shop, "silent", ONE_BY_ONE);
+  const page = await waiting(visit, "silent");
+  await page.clock.install();
+  const stream = "**/v1/offers/silent/room/me/stream";
+  // Never answered, as by a proxy that has forgotten the connection.
+  await page.route(stream, () => {}, { times: 1 });
+  const first = page.waitForRequest(stream);
+  await page.reload();
+  await first;
+  const second = page.waitForRequest(stream);
+  await page.clock.fastForward(60_000);
+  await second;
+  await shop.api.post("/v1/offers/silent/room/pause");
+  await heading(page, "The queue is paused").waitFor();
 });
 
 house.test("sold out and closed have words of their own, and no number", async ({ visit, shop }) => {

@@ -138,10 +138,10 @@ const SILENCE_MS = 40_000;
  * Server-sent events, resumed with `Last-Event-ID` for as long as the signal allows.
  *
  * Read with fetch and not with EventSource: that one neither sees that a connection is dead, nor starts from a version
- * that came with a snapshot, nor comes back after a 503. `onEvent({ id, event, data })` may return a version to go on from;
- * `onOpen` and `onLost` say how the line is.
+ * that came with a snapshot, nor comes back after a 503. `onEvent({ id, event, data })` hears what is said; `onOpen` and
+ * `onLost` say how the line is, and `onRefused(status)` that the server would not have it, before it is asked again.
  */
-export async function follow(url, since, { onEvent, onOpen, onLost, signal }) {
+export async function follow(url, since, { onEvent, onOpen, onLost, onRefused, signal }) {
   let last = since;
   for (let failures = 0; !signal.aborted; ) {
     try {
@@ -154,6 +154,7 @@ export async function follow(url, since, { onEvent, onOpen, onLost, signal }) {
           last = event.id ?? last;
           onEvent(event);
         },
+        onRefused,
       });
     } catch {
       // However it ended, what follows is the same.
@@ -165,7 +166,7 @@ export async function follow(url, since, { onEvent, onOpen, onLost, signal }) {
   }
 }
 
-async function once(url, last, signal, { onEvent, onOpen }) {
+async function once(url, last, signal, { onEvent, onOpen, onRefused }) {
   const attempt = new AbortController();
   const giveUp = () => attempt.abort();
   signal.addEventListener("abort", giveUp, { once: true });
@@ -173,7 +174,10 @@ async function once(url, last, signal, { onEvent, onOpen }) {
   try {
     const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
     const answer = await fetch(url, { headers, cache: "no-store", signal: attempt.signal });
-    if (!answer.ok) throw new Error(`the stream answered ${answer.status}`);
+    if (!answer.ok) {
+      onRefused?.(answer.status);
+      throw new Error(`the stream answered ${answer.status}`);
+    }
     const parse = parser(onEvent);
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let first = true; ; first = false) {

@@ -1,6 +1,9 @@
 // The queue page, live: the server says where one stands whenever that changes. Everything that may have to be said is in
 // the page already, so that a room that pauses before fifty thousand people is not fifty thousand pages; only when it is
-// one's turn the page is fetched anew. Without this the page refreshes itself.
+// one's turn the page is fetched anew. Without this the page refreshes itself. The line is followed as the map's is: one that
+// has died without a word is noticed and opened again, for nobody may wait at a page that hears nothing.
+
+import { follow } from "./holdfast.js";
 
 const words = (from, to) => {
   const [low, high] = [Math.floor(from / 60), Math.ceil(to / 60)];
@@ -22,20 +25,24 @@ class QueueStatus extends HTMLElement {
   connectedCallback() {
     this.least = this.part("count").hidden ? Infinity : Number(this.part("ahead").textContent);
     this.spoken = { at: performance.now(), words: this.line() };
-    this.source = new EventSource(this.dataset.stream);
-    this.source.onmessage = (event) => this.show(JSON.parse(event.data));
-    // A stream that is refused is not tried again by the browser: then the page asks as it would without scripts.
-    this.source.onerror = () => {
-      if (this.source.readyState === EventSource.CLOSED) {
-        setTimeout(() => this.go(() => location.reload()), Number(this.dataset.retryMs));
-      }
-    };
+    this.following = new AbortController();
+    follow(this.dataset.stream, undefined, {
+      signal: this.following.signal,
+      onEvent: ({ data }) => this.show(JSON.parse(data)),
+      onRefused: () => this.askWithout(),
+    });
     // Whoever leaves is led away by the form, and not called back by the stream that tells of it.
-    this.addEventListener("submit", () => (this.source.close(), (this.gone = true)));
+    this.addEventListener("submit", () => (this.following.abort(), (this.gone = true)));
   }
 
   disconnectedCallback() {
-    this.source?.close();
+    this.following.abort();
+  }
+
+  /** There is no line to be had: then the page asks as it would without scripts. */
+  askWithout() {
+    this.following.abort();
+    setTimeout(() => this.go(() => location.reload()), Number(this.dataset.retryMs));
   }
 
   /** Once: going again while the next page is on its way would call the first one back. */
