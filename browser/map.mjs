@@ -224,6 +224,38 @@ house.test("the keyboard alone is enough, also for the second choice", async ({ 
   await page.locator(".map-hold").nth(1).waitFor();
 });
 
+house.test("two tabs with seats of their own find each other's, and are quiet then", async ({ visitor }) => {
+  const context = await visitor();
+  await context.addInitScript(() => {
+    globalThis.writes = 0;
+    const { setItem } = Storage.prototype;
+    Storage.prototype.setItem = function (...given) {
+      globalThis.writes += 1;
+      return setItem.apply(this, given);
+    };
+  });
+  const tabs = [await context.newPage(), await context.newPage()];
+  let underWay = 0;
+  let both;
+  const together = new Promise((done) => (both = done));
+  for (const [at, page] of tabs.entries()) {
+    await page.goto("/o/hall");
+    await page.locator(`${MAP}[data-state=live]`).waitFor();
+    await page.route("**/v1/holds", async (route) => {
+      underWay += 1;
+      if (underWay === 2) both();
+      await together;
+      await route.continue();
+    }, { times: 1 });
+    await clickSeat(page, `F-${3 + at}`);
+  }
+  for (const page of tabs) await page.locator(".map-hold").nth(1).waitFor();
+  await tabs[0].getByRole("button", { name: "Give back Row F, seat 3" }).click();
+  for (const page of tabs) await page.locator(".map-hold").nth(1).waitFor({ state: "detached" });
+  const written = await Promise.all(tabs.map((page) => page.evaluate(() => globalThis.writes)));
+  assert.ok(written[0] + written[1] <= 6, `${written} times`);
+});
+
 house.test("three levels, by wheel, by button and by tap", async ({ visit }) => {
   const page = await look(visit, "stadium");
   const level = (name) => page.locator(`.map-stage[data-level=${name}]`).waitFor();

@@ -1,18 +1,23 @@
 // The visitor's own: what is being claimed, what is held, and what to say when a seat went to somebody else.
 //
 // The holds of the session are remembered by id in the browser, so that a reload or a second tab finds them; what they are
-// is always asked of the server. Holds that the page knows of (`data-holds`) count the same.
+// is always asked of the server. Holds that the page knows of (`data-holds`) count the same. A tab adds what is live by the
+// server's word and takes out what is over, one id at a time, and otherwise writes nothing: tabs that each wrote down what
+// they themselves know would call each other for ever.
 
 import { attend, comeBack } from "./hold-presence.js";
 import { Refusal, newIntention } from "./holdfast.js";
 import { isNewer } from "./seat-model.js";
 
-const KEPT = 20;
+/** More than one visitor may hold. */
+const KEPT = 200;
 /** How often a hold may be extended; the server says so too. */
 const MOST_EXTENSIONS = 3;
 
 /** What is said of a hold that is no longer there to be extended. */
 const OVER = new Set(["unknown_hold", "hold_expired", "hold_released", "already_booked"]);
+/** States of a hold in which it may be a visitor's seat again; one that is being paid comes back if the card is declined. */
+const LIVES = new Set(["active", "paying"]);
 
 export class SeatClaims {
   /** Units on their way. */
@@ -39,12 +44,26 @@ export class SeatClaims {
 
   /** Finds the holds of this session again. */
   async refresh(known = []) {
-    const ids = [...new Set([...known, ...this.#remembered()])].filter((id) => !this.holds.has(id));
-    const read = (id) => comeBack(id).then(() => this.client.readHold(id));
-    const found = await Promise.all(ids.map((id) => read(id).catch(() => null)));
-    const isHere = (hold) => hold?.state === "active" && hold.lines.some((line) => line.offer === this.model.offer);
-    found.filter(isHere).forEach((hold) => this.#keep(hold));
-    this.#remember();
+    const remembered = this.#remembered();
+    const unknown = [...known, ...remembered].filter((id) => !this.holds.has(id));
+    // Another tab took it out because it is over, or wrote at the same moment and did not see it.
+    const missing = [...this.holds.keys()].filter((id) => remembered.length < KEPT && !remembered.includes(id));
+    const ids = [...new Set([...unknown, ...missing])];
+    const isHere = (hold) => hold.state === "active" && hold.lines.some((line) => line.offer === this.model.offer);
+    const read = async (id) => {
+      await comeBack(id);
+      const hold = await this.client.readHold(id);
+      if (!LIVES.has(hold.state)) this.#over(id);
+      else if (isHere(hold)) this.#keep(hold);
+    };
+    // One that cannot be read now is found another time; one that is not there any more never is.
+    const unread = (id, fault) => OVER.has(fault.code) && this.#over(id);
+    await Promise.all(ids.map((id) => read(id).catch((fault) => unread(id, fault))));
+  }
+
+  #over(id) {
+    this.forget(id);
+    this.#unremember(id);
   }
 
   /** Takes these seats in one hold. Answers with the hold, or throws the refusal. */
@@ -93,7 +112,7 @@ export class SeatClaims {
     hold.attended.abort();
     this.holds.delete(id);
     hold.units.forEach((unit) => this.#ofUnit.delete(unit));
-    this.#remember();
+    this.#unremember(id);
     this.onChange(hold.units);
   }
 
@@ -117,7 +136,7 @@ export class SeatClaims {
     const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt, mayExtend, attended };
     this.holds.set(hold.id, kept);
     units.forEach((unit) => this.#ofUnit.set(unit, kept));
-    this.#remember();
+    this.#remember(hold.id);
     this.onChange(units);
     return kept;
   }
@@ -130,10 +149,20 @@ export class SeatClaims {
     }
   }
 
+  #remember(id) {
+    const known = this.#remembered();
+    if (!known.includes(id)) this.#write([...known, id].slice(-KEPT));
+  }
+
+  #unremember(id) {
+    const known = this.#remembered();
+    if (known.includes(id)) this.#write(known.filter((other) => other !== id));
+  }
+
   /** A browser that keeps nothing still sells: a reload then shows these seats as held by somebody. */
-  #remember() {
+  #write(ids) {
     try {
-      localStorage.setItem(this.store, JSON.stringify([...this.holds.keys()].slice(-KEPT)));
+      localStorage.setItem(this.store, JSON.stringify(ids));
     } catch {
       // Nothing to be done, and nothing lost that the server does not know.
     }
