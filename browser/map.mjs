@@ -256,6 +256,49 @@ house.test("two tabs with seats of their own find each other's, and are quiet th
   assert.ok(written[0] + written[1] <= 6, `${written} times`);
 });
 
+house.test("a finger is led closer until it can hit the seat it means", async ({ visit }) => {
+  const page = await look(visit, "hall", { phone: true });
+  const scale = () => page.evaluate(() => document.querySelector("seat-map").painter.view.scale);
+  assert.ok((await scale()) < 24, "the whole hall is small on a phone");
+  await clickSeat(page, "G-10", "touch");
+  await page.waitForFunction(() => document.querySelector("seat-map").painter.view.scale >= 24);
+  assert.equal(await page.locator("[data-state=claiming], .map-hold").count(), 0, "nothing is claimed by mistake");
+  await clickSeat(page, "G-10", "touch");
+  await page.locator(".map-hold").getByText("Row G, seat 10").waitFor();
+});
+
+/** How much light a colour gives (`#11775f`), as WCAG counts it. */
+function luminance(hex) {
+  const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+  const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+house.test("what is written on a section can be read, however much of it is free", async ({ visit }) => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await look(visit, "stadium", { scheme });
+    const written = await page.evaluate(() => {
+      const { painter, model, parts } = document.querySelector("seat-map");
+      const written = [];
+      let ground;
+      // Each section is filled, and then written on.
+      const canvas = parts.base.getContext("2d", { alpha: false });
+      canvas.fill = () => (ground = canvas.fillStyle);
+      canvas.fillText = () => written.push([canvas.fillStyle, ground]);
+      const { sections } = model;
+      sections.forEach((section, at) => (section.free = Math.round((section.seats * at) / (sections.length - 1))));
+      painter.paintSections(sections.keys());
+      return written;
+    });
+    assert.ok(written.length >= 64, "every section has its words");
+    for (const colours of written) {
+      const [dark, light] = colours.map(luminance).sort((one, other) => one - other);
+      const ratio = (light + 0.05) / (dark + 0.05);
+      assert.ok(ratio >= 4.5, `${colours[0]} on ${colours[1]} is ${ratio.toFixed(2)}, ${scheme}`);
+    }
+  }
+});
+
 house.test("three levels, by wheel, by button and by tap", async ({ visit }) => {
   const page = await look(visit, "stadium");
   const level = (name) => page.locator(`.map-stage[data-level=${name}]`).waitFor();

@@ -71,6 +71,23 @@ house.test("a week with nothing free, and one with an hour that comes twice", as
   await assertFits(page, "a week in which the clocks go back");
 });
 
+house.test("every line of stock shows how much is left of it, and nobody is offered more than they may have", async ({ visit, shop: { api } }) => {
+  const lines = ["Stand", "Seat"].map((key) => ({ key, capacity: 4, price: 500 }));
+  await api.post("/v1/offers", { ...stock("two"), stock: { lines } });
+  const page = await visit("/o/two");
+  const gauge = page.locator('[data-unit="Seat"] [data-live="gauge"]');
+  assert.equal(await gauge.getAttribute("width"), "100");
+  await api.post("/v1/holds", { holder: "somebody", lines: [{ offer: "two", unit: "Seat", qty: 3 }] });
+  await page.locator('[data-unit="Seat"] [data-live="gauge"][width="25"]').waitFor();
+  await page.locator('[data-unit="Stand"] [data-live="gauge"][width="100"]').waitFor();
+
+  const sections = [{ name: "Stalls", category: "A", price: 4500, rows: [{ name: "A", seats: 6 }] }];
+  await api.post("/v1/offers", { id: "single", name: "One each", kind: "seats", currency: "EUR", limit_per_holder: 1, seats: { sections } });
+  await page.goto("/o/single");
+  await button(page, "Find the best seats").click();
+  await page.waitForURL("**/holds/*");
+});
+
 for (const phone of [false, true]) {
   const where = phone ? " on a phone" : "";
   house.test(`a seat of one's own and a seat just taken are on the map${where}`, async ({ visit, shop: { api } }) => {

@@ -43,11 +43,11 @@ export class SeatCamera {
     return this.#fit(this.#painter.layout.box);
   }
 
-  /** One section, near enough for numbers; where the whole plan is that, the whole plan. */
-  closeTo(section) {
+  /** One section, near enough for numbers, or for so many pixels a seat; where the whole plan is that, the whole plan. */
+  closeTo(section, least = LEAST_FOR_NUMBERS) {
     const { box, middle } = this.#painter.layout.sections[section.index];
     const views = [this.whole(), this.#fit(box)];
-    return views.find(({ scale }) => scale >= LEAST_FOR_NUMBERS) ?? this.around(middle, LEAST_FOR_NUMBERS);
+    return views.find(({ scale }) => scale >= least) ?? this.around(middle, least);
   }
 
   /** A place in the middle. */

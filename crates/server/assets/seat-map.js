@@ -20,7 +20,7 @@ import { SeatGrid, element } from "./seat-grid.js";
 import { layOut } from "./seat-layout.js";
 import { SeatLine } from "./seat-line.js";
 import { AVAILABLE, HELD, STATE_WORDS, SeatModel, asLayout } from "./seat-model.js";
-import { CLAIMING, NUMBERS, SECTIONS, SeatPainter, YOURS, readLook } from "./seat-paint.js";
+import { CLAIMING, LEAST_FOR_FINGERS, NUMBERS, SECTIONS, SeatPainter, YOURS, readLook } from "./seat-paint.js";
 import { furnish, legend, noteOf, yourHolds } from "./seat-panel.js";
 
 /** With more changes than this at once, sections are repainted whole. */
@@ -411,7 +411,7 @@ export class SeatMap extends HTMLElement {
       move: (dx, dy) => camera.look(camera.shifted(dx, dy)),
       zoom: (factor, at) => camera.look(camera.zoomed(factor, at)),
       canZoom: (factor) => camera.zoomed(factor).scale !== camera.view.scale,
-      tap: (at) => this.#tap(at),
+      tap: (at, pointer) => this.#tap(at, pointer === "touch"),
       point: (at) => this.#point(at),
     });
     new ResizeObserver(() => this.#resized()).observe(parts.stage);
@@ -454,15 +454,17 @@ export class SeatMap extends HTMLElement {
     this.#refreshFigures();
   }
 
-  #tap(at) {
+  /** Takes a seat where seats are large enough to be told apart, by the eye or by a finger; else it leads closer to them. */
+  #tap(at, byFinger) {
+    const least = byFinger ? LEAST_FOR_FINGERS : undefined;
     const section = this.painter.sectionAt(...at);
     if (!section) return;
     if (this.painter.level === SECTIONS) {
       this.#showSection(section);
-      return this.camera.glideTo(this.camera.closeTo(section));
+      return this.camera.glideTo(this.camera.closeTo(section, least));
     }
-    if (this.painter.level !== NUMBERS) {
-      const { scale } = this.camera.closeTo(section);
+    if (this.painter.level !== NUMBERS || this.camera.view.scale < least) {
+      const { scale } = this.camera.closeTo(section, least);
       return this.camera.glideTo(this.camera.around(this.painter.worldAt(...at), scale));
     }
     const unit = this.painter.seatAt(...at);

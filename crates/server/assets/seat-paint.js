@@ -18,6 +18,8 @@ const NUMBERS_FROM = 13;
 
 export const levelAt = (scale) => (scale < DOTS_FROM ? SECTIONS : scale < NUMBERS_FROM ? DOTS : NUMBERS);
 export const LEAST_FOR_NUMBERS = NUMBERS_FROM + 1;
+/** Pixels a seat from which a finger hits the one that it means (WCAG 2.2, 2.5.8). */
+export const LEAST_FOR_FINGERS = 24;
 
 /** The colours of the page, as they are now: light, dark or forced. */
 export function readLook(element) {
@@ -173,8 +175,8 @@ export class SeatPainter {
     const size = this.#labelSize();
     if (size < 6.5 * this.ratio) return;
     const [x, y] = this.#pixel(place.middle);
-    const strength = this.dimmed(section) ? 0 : share;
-    context.fillStyle = strength > 0.55 ? this.look["on-available"] : this.look.ink;
+    const { ink, "on-available": onAvailable } = this.look;
+    context.fillStyle = readable(this.#shade(section, share), [ink, onAvailable, "rgb(0 0 0)", "rgb(255 255 255)"]);
     context.textAlign = "center";
     context.textBaseline = "middle";
     const percent = section.free === 0 ? "sold out" : `${Math.max(1, Math.floor(share * 100))} %`;
@@ -485,6 +487,23 @@ function mix(one, other, share) {
   const [from, to] = [channels(one), channels(other)];
   return `rgb(${from.map((channel, at) => Math.round(channel + (to[at] - channel) * share)).join(" ")})`;
 }
+
+/** How much light a colour gives, as WCAG counts it. */
+function luminance(colour) {
+  const [red, green, blue] = channels(colour).map((channel) => {
+    const part = channel / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function contrast(one, other) {
+  const [dark, light] = [luminance(one), luminance(other)].sort((one, other) => one - other);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** The first of these colours that can be read on that ground. Black or white always can. */
+const readable = (ground, colours) => colours.find((colour) => contrast(colour, ground) >= 4.5);
 
 /** As much of a text as fits. */
 function fitted(context, text, room) {

@@ -22,14 +22,14 @@ class StockLines extends HTMLElement {
       const form = [...this.querySelectorAll("form")].find((form) => form.dataset.unit === unit);
       if (!form) continue;
       form.querySelector('[data-live="remaining"]').textContent = figure.format(remaining);
+      // The only line is counted by the offer, which may have been given more of it since.
+      const capacity = units.length === 1 ? counts.capacity : Number(form.dataset.capacity);
+      const percent = Math.min(100, Math.floor((100 * remaining) / capacity));
+      form.querySelector('[data-live="gauge"]').setAttribute("width", String(percent));
       const button = form.querySelector("button");
       if (button.getAttribute("aria-busy") === "true") continue;
       button.disabled = remaining === 0;
       button.textContent = remaining === 0 ? "Sold out" : "Hold";
-    }
-    if (units.length === 1) {
-      const percent = Math.floor((100 * counts.available) / counts.capacity);
-      this.querySelector('[data-live="gauge"]')?.setAttribute("width", String(percent));
     }
     const left = document.querySelector('.head-figures [data-live="left"]');
     if (left) left.textContent = `${figure.format(counts.available)} of ${figure.format(counts.capacity)} left`;

@@ -18,6 +18,8 @@ pub(super) struct SeatsPage {
     open: Vec<OpenSection>,
     categories: Vec<String>,
     most: u32,
+    /// As many as the form begins with: people come in pairs, where they may.
+    usual: u32,
     /// What the visitor holds, by id.
     holds: String,
     key: String,
@@ -85,7 +87,16 @@ impl SeatsPage {
             }
         }
         let most = head.limit.unwrap_or(MOST).min(MOST);
-        Self { open: open.collect(), sections, categories, most, holds, key: form::fresh_key(), head }
+        Self {
+            open: open.collect(),
+            sections,
+            categories,
+            most,
+            usual: most.min(2),
+            holds,
+            key: form::fresh_key(),
+            head,
+        }
     }
 }
 

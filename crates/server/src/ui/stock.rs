@@ -16,6 +16,7 @@ pub(super) struct StockPage {
 struct Line {
     unit: String,
     price: String,
+    capacity: u32,
     left: u32,
     left_words: String,
     percent: u64,
@@ -36,6 +37,7 @@ impl StockPage {
             Line {
                 unit: line.key.clone(),
                 price: words::money(line.price, offer.currency()),
+                capacity: line.capacity,
                 left,
                 left_words: words::count(left.into()),
                 percent: u64::from(left) * 100 / u64::from(line.capacity),
