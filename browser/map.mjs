@@ -222,6 +222,12 @@ house.test("the keyboard alone is enough, also for the second choice", async ({ 
   await page.getByRole("alert").getByText("just taken").waitFor();
   await page.keyboard.press("Enter");
   await page.locator(".map-hold").nth(1).waitFor();
+  await page.locator(".map-hold a:focus").waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.locator(".map-hold").nth(1).waitFor({ state: "detached" });
+  await page.locator(".map-hold a:focus").waitFor();
 });
 
 house.test("two tabs with seats of their own find each other's, and are quiet then", async ({ visitor }) => {

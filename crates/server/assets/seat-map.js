@@ -303,6 +303,7 @@ export class SeatMap extends HTMLElement {
     try {
       const hold = await this.claims.claim(units);
       this.#say(`${this.model.wordsOf(units)} ${units.length > 1 ? "are" : "is"} yours for ${minutesTo(hold.endsAt)}.`);
+      this.#toCard(hold.id);
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
       this.#refused(units, fault, byKeyboard);
@@ -374,7 +375,16 @@ export class SeatMap extends HTMLElement {
   }
 
   #note(note) {
+    const hadFocus = this.parts.note.contains(document.activeElement);
     this.parts.note.replaceChildren(...(note ? [noteOf(note)] : []));
+    // Whoever was on one of its buttons is not sent back to the top of the page.
+    if (hadFocus) (this.parts.note.querySelector("button, a") ?? this.parts.stage).focus({ preventScroll: true });
+  }
+
+  /** Whoever took what was offered instead is led on to it, once its card is there. */
+  #toCard(id) {
+    if (document.activeElement !== this.parts.stage) return;
+    requestAnimationFrame(() => this.parts.yours.querySelector(`[data-hold="${id}"] a`)?.focus({ preventScroll: true }));
   }
 
   #say(text) {

@@ -29,7 +29,7 @@ export function furnish(model, { limit, picks }) {
   };
   parts.stage = element(
     "div",
-    { class: "map-stage" },
+    { class: "map-stage", tabindex: "-1" },
     parts.base,
     parts.marks,
     element("div", { class: "map-tools" }, parts.closer, parts.farther, parts.whole),
@@ -102,12 +102,20 @@ export function legend(parts, model, { picks, onCategory }) {
  */
 export function yourHolds(parts, model, claims, { onExtend, onRelease }) {
   const cards = new Map([...parts.yours.children].map((card) => [card.dataset.hold, card]));
-  for (const [id, card] of cards) if (!claims.holds.has(id)) card.remove();
+  for (const [id, card] of cards) if (!claims.holds.has(id)) takeAway(card, parts.stage);
   for (const hold of claims.holds.values()) {
     const card = cards.get(hold.id) ?? parts.yours.appendChild(yourHold(model, hold, { onExtend, onRelease }));
     card.querySelector("hold-timer").endsAt = hold.endsAt;
     if (!hold.mayExtend) card.querySelector(".extend")?.remove();
   }
+}
+
+/** Whoever is on a card that goes is led to the next one, or to the map. */
+function takeAway(card, stage) {
+  const hadFocus = card.contains(document.activeElement);
+  const next = card.nextElementSibling ?? card.previousElementSibling;
+  card.remove();
+  if (hadFocus) (next?.querySelector("a") ?? stage).focus({ preventScroll: true });
 }
 
 function yourHold(model, { id, units, amount, endsAt, mayExtend }, { onExtend, onRelease }) {

@@ -45,10 +45,19 @@ class SlotWeek extends HTMLElement {
     select.form.querySelector("button").hidden = true;
   }
 
+  /** Whoever was on a start that has gone goes on from the next one, or from the one before. */
+  #nearest(item) {
+    const items = [...this.querySelectorAll(".starts li")];
+    const [before, after] = [items.slice(0, items.indexOf(item)), items.slice(items.indexOf(item))];
+    const isThere = ({ hidden }) => !hidden;
+    return (after.find(isThere) ?? before.findLast(isThere))?.querySelector("button");
+  }
+
   /** What can be had now. A start that came back is shown on the next visit; one that is gone goes at once. */
   #heard({ version, starts }) {
     this.dataset.version = version;
     const free = new Set(starts.filter((start) => start.state === "available").map((start) => start.start));
+    const focused = document.activeElement?.closest(".starts li");
     let gone = 0;
     for (const button of this.querySelectorAll("button.slot")) {
       const item = button.closest("li");
@@ -56,6 +65,7 @@ class SlotWeek extends HTMLElement {
       if (taken && !item.hidden && button.getAttribute("aria-busy") !== "true") gone += 1;
       if (button.getAttribute("aria-busy") !== "true") item.hidden = taken;
     }
+    if (focused?.hidden) this.#nearest(focused)?.focus();
     for (const day of this.querySelectorAll(".day")) {
       day.classList.toggle("none", !day.querySelector(".starts li:not([hidden])"));
     }
