@@ -1,9 +1,9 @@
 //! Bookings: holds made permanent.
 
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{BookingId, Command, HoldId};
+use holdfast_domain::{Actor, BookingId, Command, HoldId, Money};
 use holdfast_engine::{
-    ledger::Role,
+    ledger::{IdempotencyKey, Role},
     mint,
     payments::{Answered, Beginning},
 };
@@ -26,7 +26,8 @@ use crate::{
 ///
 /// Needs an `Idempotency-Key`: sending it twice books once. With the provider `stripe` the booking is `pending` until it
 /// is paid: by the buyer's browser with the answer's `client_secret`, or at once by the server with `payment_method`. A
-/// card that is declined leaves the hold as it was, for another try with a new key.
+/// card that is declined leaves the hold as it was, for another try with a new key. Where this server takes cards, a
+/// browser pays for what has a price; that it was paid elsewhere (`none`) is for an API key to say.
 #[utoipa::path(post, path = "/v1/bookings", tag = "Bookings", operation_id = "createBooking",
     request_body(content = ConfirmHold<'_>,
         example = json!({"hold": "hold_00000000000000000000000000", "payment": {"provider": "none"}})),
@@ -40,6 +41,9 @@ pub(crate) async fn create(
     };
     let (hold, paying) = app.sensible(&sent, asked(&app, &sent)).await?;
     match paying {
+        Paying::Elsewhere if owes(&app, &sent.caller, hold).await? => {
+            must_pay(&app, &sent.caller.actor, key).await
+        }
         Paying::Elsewhere => {
             let command = Command::Confirm { booking: mint::booking_id(), hold };
             app.submit(command, sent.caller.actor, Some(key)).await
@@ -61,6 +65,25 @@ fn asked(app: &App, sent: &Sent) -> Result<(HoldId, Paying), Problem> {
         return Err(Problem::no_provider());
     }
     Ok((asked.hold()?, paying))
+}
+
+/// Whether a browser would have for nothing what has a price here. A hold's price never changes, so it can be looked at
+/// before the hold is confirmed.
+async fn owes(app: &App, caller: &Caller, hold: HoldId) -> Result<bool, Problem> {
+    let (Some(session), Some(_)) = (caller.session(), &app.desk) else { return Ok(false) };
+    let view = app.ledger().hold(hold).await?;
+    Ok(view.is_some_and(|view| view.hold.holder == *session && view.hold.amount > Money::ZERO))
+}
+
+/// What such a browser hears; a key that stands for a booking from before cards were taken still does.
+async fn must_pay(app: &App, actor: &Actor, key: IdempotencyKey) -> Result<Response, Problem> {
+    match app.found(actor, key).await? {
+        Some(reply) => app.said(reply),
+        None => Err(Problem::invalid(
+            "payment.provider: must be \"stripe\", because this hold has a price; only an API key may book with \"none\" \
+             what was paid elsewhere",
+        )),
+    }
 }
 
 /// Begins a payment and answers with what came of it.

@@ -26,7 +26,8 @@ pub(crate) struct ConfirmHold<'a> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PaymentChoice<'a> {
-    /// `none`: paid elsewhere, or free. `stripe`: by card, where this server has a Stripe account.
+    /// `none`: paid elsewhere, which only an API key may say where cards are taken, or free. `stripe`: by card, where this
+    /// server has a Stripe account.
     #[serde(borrow)]
     #[schema(value_type = Provider)]
     provider: Cow<'a, str>,

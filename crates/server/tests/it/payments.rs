@@ -169,6 +169,26 @@ async fn a_payment_of_nothing_or_with_nonsense_is_refused() {
 }
 
 #[tokio::test]
+async fn where_cards_are_taken_a_browser_pays_for_what_has_a_price() {
+    let app = TestApp::with_paid_hall().await;
+    let mut free = hall();
+    free["id"] = "free".into();
+    free["seats"]["sections"][0]["price"] = json!(0);
+    app.admin().post("/v1/offers", free).await.expect(201);
+    let browser = app.client();
+    let hold = browser.hold(json!({"lines": [{"offer": "hall", "unit": "A-1"}]})).await;
+    for body in [json!({"hold": hold}), json!({"hold": hold, "payment": {"provider": "none"}})] {
+        let refused = browser.post_keyed("/v1/bookings", "k1", body).await;
+        let detail = refused.expect_problem(400, "invalid_request").json()["detail"].to_string();
+        assert!(detail.contains("stripe"), "{detail}");
+    }
+    let gift = browser.hold(json!({"lines": [{"offer": "free", "unit": "A-1"}]})).await;
+    browser.book(&gift, "k2").await.expect(201);
+    app.client().book(&hold, "k3").await.expect_problem(404, "unknown_hold");
+    app.admin().book(&hold, "k4").await.expect(201);
+}
+
+#[tokio::test]
 async fn only_what_stripe_signed_a_moment_ago_is_heard() {
     let app = TestApp::with_paid_hall().await;
     let hold = app.admin().hold(seat("alice", "A-1")).await;
