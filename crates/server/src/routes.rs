@@ -95,6 +95,12 @@ pub(crate) async fn no_such_method() -> Problem {
     Problem::new(Code::MethodNotAllowed, "This address does not take that method; see the Allow header.")
 }
 
+/// An answer that is for its caller alone: nobody on the way keeps it.
+fn private(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// Whether the caller already has what the tag names (`If-None-Match`), compared weakly as RFC 9110 says.
 fn has_it(headers: &HeaderMap, etag: &str) -> bool {
     let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();

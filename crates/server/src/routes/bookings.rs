@@ -8,7 +8,7 @@ use holdfast_engine::{
     payments::{Answered, Beginning},
 };
 
-use super::{About, Of, OfBooking};
+use super::{About, Of, OfBooking, private};
 use crate::{
     app::{App, Shared, json, worded},
     auth::Caller,
@@ -106,7 +106,7 @@ pub(crate) async fn list(State(app): State<Shared>, caller: Caller, uri: Uri) ->
     let (filter, page) = query::parse::<BookingsQuery>(&uri)?.request()?;
     let page = app.ledger().bookings(filter, page).await?;
     let data = page.data.iter().map(Booking::of).collect();
-    Ok(json(wire::json(&List { data, next: page.next })))
+    Ok(private(json(wire::json(&List { data, next: page.next }))))
 }
 
 /// Read a booking.
@@ -120,7 +120,7 @@ pub(crate) async fn read(
 ) -> Result<Response, Problem> {
     let view = app.ledger().booking(id).await?;
     let own = view.filter(|view| caller.actor.may_touch(&view.booking.holder));
-    Ok(json(wire::json(&Booking::of(&own.ok_or_else(Problem::unknown_booking)?))))
+    Ok(private(json(wire::json(&Booking::of(&own.ok_or_else(Problem::unknown_booking)?)))))
 }
 
 /// Cancel a booking.

@@ -10,7 +10,7 @@ use holdfast_engine::{
     mint,
 };
 
-use super::{About, Of, OfHold};
+use super::{About, Of, OfHold, private};
 use crate::{
     app::{App, Shared, json},
     auth::Caller,
@@ -84,7 +84,7 @@ pub(crate) async fn read(
     let view = app.ledger().hold(id).await?;
     let view =
         view.filter(|view| caller.actor.may_touch(&view.hold.holder)).ok_or_else(Problem::unknown_hold)?;
-    Ok(json(wire::json(&Hold::of(&view))))
+    Ok(private(json(wire::json(&Hold::of(&view)))))
 }
 
 /// Extend a hold.

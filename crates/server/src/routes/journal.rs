@@ -3,6 +3,7 @@
 use axum::{extract::State, http::Uri, response::Response};
 use holdfast_engine::ledger::Role;
 
+use super::private;
 use crate::{
     app::{Shared, json},
     auth::Caller,
@@ -24,5 +25,5 @@ pub(crate) async fn read(State(app): State<Shared>, caller: Caller, uri: Uri) ->
     let (filter, page) = query::parse::<JournalQuery>(&uri)?.request()?;
     let page = app.ledger().journal(filter, page).await?;
     let data = page.data.iter().map(JournalEntry::of).collect();
-    Ok(json(wire::json(&List { data, next: page.next })))
+    Ok(private(json(wire::json(&List { data, next: page.next }))))
 }

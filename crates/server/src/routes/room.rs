@@ -18,7 +18,7 @@ use holdfast_engine::{
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{About, InOffer, Of};
+use super::{About, InOffer, Of, private};
 use crate::{
     app::{App, Shared, json, worded},
     auth::{Caller, queue},
@@ -248,11 +248,6 @@ pub(crate) fn keep(
     {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
-}
-
-fn private(mut response: Response) -> Response {
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 /// See where one stands.

@@ -18,6 +18,17 @@ async fn a_booking_is_what_the_contract_shows() {
 }
 
 #[tokio::test]
+async fn what_is_somebodys_is_kept_by_nobody_on_the_way() {
+    let app = TestApp::with_hall().await;
+    let hold = app.admin().hold(seat("alice", "A-1")).await;
+    let booking = app.admin().book(&hold, "k").await.expect(201).json();
+    let booking = format!("/v1/bookings/{}", booking["id"].as_str().unwrap());
+    for path in [&booking, "/v1/bookings", &format!("/v1/holds/{hold}"), "/v1/journal"] {
+        assert_eq!(app.admin().get(path).await.expect(200).header("cache-control"), "no-store", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_booking_needs_a_key() {
     let app = TestApp::with_hall().await;
     let hold = app.admin().hold(seat("alice", "A-1")).await;
