@@ -6,11 +6,7 @@ use holdfast_domain::{HoldState, Inventory, Moment, Money, Offer};
 use holdfast_engine::ledger::{HoldView, OfferView};
 
 use super::{Visitor, hold, own_page, words};
-use crate::{
-    app::Shared,
-    problem::Problem,
-    wire::query::{self, OffersQuery},
-};
+use crate::{app::Shared, problem::Problem, wire::query::OffersQuery};
 
 #[derive(Template)]
 #[template(path = "shop.html")]
@@ -140,7 +136,7 @@ impl OfferCard {
 
 /// `GET /`.
 pub(crate) async fn list(State(app): State<Shared>, visitor: Visitor, uri: Uri) -> Result<Response, Problem> {
-    let (after, limit) = query::parse::<OffersQuery>(&uri)?.page()?;
+    let (after, limit) = OffersQuery::of_page(&uri)?.page()?;
     let page = app.ledger().offers(after, limit).await?;
     let now = app.clock.now();
     let offers = page.data.iter().map(|view| OfferCard::of(view, now)).collect();

@@ -45,6 +45,17 @@ pub(crate) struct OffersQuery {
 }
 
 impl OffersQuery {
+    /// As a page for people reads it: whoever links to a page adds to its address (`utm_source`, `fbclid`), and what it does
+    /// not know it leaves alone.
+    pub(crate) fn of_page(uri: &Uri) -> Result<Self, Problem> {
+        #[derive(Deserialize)]
+        struct Known {
+            after: Option<String>,
+            limit: Option<String>,
+        }
+        parse(uri).map(|Known { after, limit }| Self { after, limit })
+    }
+
     pub(crate) fn page(&self) -> Result<(Option<OfferId>, usize), Problem> {
         let token =
             |text| OfferId::new(text).map_err(|_| Problem::invalid("after: is not the next of any page"));

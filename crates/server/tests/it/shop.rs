@@ -44,6 +44,15 @@ async fn hold(browser: &Client, units: &[&str]) -> String {
 }
 
 #[tokio::test]
+async fn what_others_add_to_an_address_is_left_alone() {
+    let app = TestApp::with_hall().await;
+    for path in ["/?utm_source=mail&fbclid=x", "/?after=&limit=1&gclid=x"] {
+        assert!(text(&app.client().get(path).await.expect(200)).contains("Night at the Hall"), "{path}");
+    }
+    app.client().get("/v1/offers?utm_source=mail").await.expect_problem(400, "invalid_request");
+}
+
+#[tokio::test]
 async fn a_whole_purchase_without_a_script() {
     let app = TestApp::with_paid_hall().await;
     let browser = app.client();

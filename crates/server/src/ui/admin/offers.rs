@@ -14,7 +14,7 @@ use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
     problem::Problem,
-    wire::query::{self, OffersQuery},
+    wire::query::OffersQuery,
 };
 
 #[derive(Template)]
@@ -56,7 +56,7 @@ impl OfferRow {
 
 impl OffersPart {
     async fn load(app: &App, uri: &Uri) -> Result<Self, Problem> {
-        let (after, limit) = query::parse::<OffersQuery>(uri)?.page()?;
+        let (after, limit) = OffersQuery::of_page(uri)?.page()?;
         let from = match &after {
             Some(after) => format!("/admin/figures?after={after}"),
             None => "/admin/figures".to_owned(),
