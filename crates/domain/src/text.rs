@@ -31,25 +31,26 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// A human name: 1 to `max` characters, no control or direction-changing ones, no blank ends.
+/// A human name: 1 to `max` characters, no control or direction-changing ones, no blank ends. Joiners may follow
+/// other characters: Persian and Malayalam are written with them, and families of emoji.
 pub fn line(field: &str, raw: &str, max: usize) -> Result<String, Invalid> {
-    let text = bounded(field, raw, max)?;
-    if text.trim() != text {
+    let text = bounded(field, raw, max, |c| hides_or_reorders(c) && !is_joiner(c))?;
+    if text.trim() != text || text.starts_with(is_joiner) {
         return Err(Invalid::new(field, "must not begin or end with a space"));
     }
     Ok(text)
 }
 
-/// A token: like [`line()`], and with no spaces inside either.
+/// A token: like [`line()`], and with no spaces or joiners inside either, so that two that look alike are alike.
 pub fn visible(field: &str, raw: &str, max: usize) -> Result<String, Invalid> {
-    let text = bounded(field, raw, max)?;
+    let text = bounded(field, raw, max, hides_or_reorders)?;
     if text.chars().any(char::is_whitespace) {
         return Err(Invalid::new(field, "must not contain spaces"));
     }
     Ok(text)
 }
 
-fn bounded(field: &str, raw: &str, max: usize) -> Result<String, Invalid> {
+fn bounded(field: &str, raw: &str, max: usize, is_refused: impl Fn(char) -> bool) -> Result<String, Invalid> {
     // Bytes first: normalising is only worth its cost for text that can still fit.
     if raw.is_empty() || raw.len() > max * 4 {
         return Err(wrong_length(field, max));
@@ -61,7 +62,7 @@ fn bounded(field: &str, raw: &str, max: usize) -> Result<String, Invalid> {
     if text.chars().count() > max {
         return Err(wrong_length(field, max));
     }
-    if text.chars().any(hides_or_reorders) {
+    if text.chars().any(is_refused) {
         return Err(Invalid::new(field, "must not contain control or direction-changing characters"));
     }
     Ok(text)
@@ -79,9 +80,27 @@ pub(crate) fn hides_or_reorders(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Joins two characters that would stand apart, or keeps apart two that would join.
+const fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_written_as_their_languages_are() {
+        for name in
+            ["می\u{200c}خواهم", "അവന\u{d4d}\u{200d}", "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} day"]
+        {
+            assert_eq!(line("name", name, 20).as_deref(), Ok(name));
+        }
+        for hidden in ["\u{200d}", "\u{200c}a"] {
+            assert!(line("name", hidden, 9).is_err(), "{hidden:?}");
+        }
+        assert!(visible("key", "a\u{200d}b", 9).is_err());
+    }
 
     #[test]
     fn composes_and_bounds() {
