@@ -148,6 +148,8 @@ pub struct Days {
 pub const MAX_DAYS: i32 = 366;
 /// The most steps of the grid that can be asked about at once.
 pub const MAX_STEPS: i64 = 40_000;
+/// The most starts that can be listed at once, over all services.
+pub const MAX_STARTS: usize = 100_000;
 /// How many open steps of the grid [`Calendar::nearest_starts`] looks at, in all of the years that a calendar has: years
 /// that are booked out on a usual grid, and a month of days and nights on the finest.
 pub const SEARCH_STEPS: usize = 100_000;
@@ -311,6 +313,18 @@ impl Calendar {
             return Err(Invalid::new("to", format!("must be within {at_most} days of from, on this grid")));
         }
         Ok(days)
+    }
+
+    /// Whether all starts of so many services on those days can be listed at once. One service always can.
+    pub fn check_listing(&self, services: usize, days: Days) -> Result<(), Invalid> {
+        let steps: usize = days.numbers().map(|day| self.open_steps_of_day(day).count()).sum();
+        match services > 1 && steps.saturating_mul(services) > MAX_STARTS {
+            true => Err(Invalid::new(
+                "service",
+                format!("must be named for so many days: {services} services would have too many starts"),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Every start of the service on those days, free or not, in order of time.

@@ -30,7 +30,7 @@ pub(crate) struct AvailabilityQuery {
     /// The last day, included; six days after the first when left out.
     #[param(pattern = "^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
     to: Option<String>,
-    /// Only starts of this service.
+    /// Only starts of this service. Where there are many services, only a few days can be asked about without it.
     #[param(max_length = 64)]
     service: Option<String>,
 }
@@ -59,6 +59,7 @@ impl AvailabilityQuery {
         let find = |key: String| calendar.service(&key).ok_or_else(|| unknown(&key));
         let service = service.map(find).transpose()?;
         let days = calendar.days(from, to)?;
+        calendar.check_listing(service.map_or(calendar.services().len(), |_| 1), days)?;
         Ok(Some(Range { days, cells: calendar.cells(days), from, to, service }))
     }
 }

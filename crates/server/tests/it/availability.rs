@@ -101,3 +101,17 @@ async fn a_range_that_makes_no_sense_is_refused() {
     app.client().get(unknown).await.expect_problem(404, "unknown_unit");
     app.client().get("/v1/offers/nowhere/availability").await.expect_problem(404, "unknown_offer");
 }
+
+#[tokio::test]
+async fn a_year_of_many_services_is_asked_for_one_by_one() {
+    let mut offer = dr_lee();
+    let service = |at: u32| json!({"key": format!("s{at}"), "minutes": 30, "price": 0});
+    offer["slots"]["services"] = (0..1_000).map(service).collect();
+    let app = TestApp::with_offer(offer).await;
+    let year = "/v1/offers/dr-lee/availability?from=2026-01-01&to=2026-12-31";
+    let refused = app.client().get(year).await.expect_problem(400, "invalid_request");
+    assert!(refused.json()["detail"].as_str().unwrap().starts_with("service: must be named"));
+    app.client().get(&format!("{year}&service=s1")).await.expect(200);
+    let day = app.client().get("/v1/offers/dr-lee/availability?from=2026-11-16&to=2026-11-16").await;
+    assert_eq!(day.expect(200).json()["starts"].as_array().unwrap().len(), 31 * 1_000);
+}
