@@ -144,8 +144,9 @@ pub enum Pick {
     Unit { key: String, qty: u32 },
     /// The best seats there are.
     Best { qty: u32, category: Option<String> },
-    /// A service at an instant.
-    Slot { service: String, start: Moment },
+    /// A service at an instant; or the rule that the start breaks where it is none, which is a reason to refuse like any
+    /// other and has its turn among them.
+    Slot { service: String, start: Result<Moment, &'static str> },
 }
 
 /// Who asks. What an API key may do is settled before the domain is reached; what a browser's session may

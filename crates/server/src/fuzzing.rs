@@ -26,8 +26,8 @@ pub fn hold(body: &[u8]) {
     let Ok(asks) = asked.asks() else { return };
     assert!((1..=MAX_LINES).contains(&asks.len()));
     for ask in &asks {
-        if let Pick::Unit { key, .. } = &ask.pick {
-            assert!(!key.contains(char::is_whitespace));
+        if let Pick::Unit { key, .. } | Pick::Slot { service: key, .. } = &ask.pick {
+            assert!(key.chars().count() <= 66, "as long as a key, or cut");
         }
     }
 }

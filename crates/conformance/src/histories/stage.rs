@@ -108,12 +108,12 @@ impl Stage {
                 let unit = offer.find(key).and_then(|unit| self.number(&ask.offer, unit));
                 unit.map(|unit| Claim { unit, qty: *qty }).into_iter().collect()
             }
-            Pick::Slot { start, .. } => {
+            Pick::Slot { start: Ok(start), .. } => {
                 let first = start.ms_since(story_start().plus_s(14 * 3600)) / (15 * 60 * 1000);
                 let first = self.places.len() as u32 - CELLS + first as u32;
                 (first..first + 2).map(|unit| Claim { unit, qty: 1 }).collect()
             }
-            Pick::Best { .. } => Vec::new(),
+            Pick::Best { .. } | Pick::Slot { .. } => Vec::new(),
         }
     }
 
@@ -140,7 +140,7 @@ impl Stage {
 
     fn visit(&self, visits: &OfferId, dice: &mut Dice) -> Ask {
         let start = story_start().plus_s(14 * 3600 + dice.below(u64::from(CELLS) - 1) as u32 * 900);
-        Ask { offer: visits.clone(), pick: Pick::Slot { service: "visit".to_owned(), start } }
+        Ask { offer: visits.clone(), pick: Pick::Slot { service: "visit".to_owned(), start: Ok(start) } }
     }
 }
 

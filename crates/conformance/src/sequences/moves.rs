@@ -377,7 +377,7 @@ impl Wanted {
                 let service = ["short", "long", "none"][*service as usize % 3].to_owned();
                 // From 2026-11-16T07:30Z, half an hour before the calendar opens.
                 let start = story_start().plus_s(13 * 3600 + 1800 + u32::from(*five_minutes) * 300);
-                (2, Pick::Slot { service, start })
+                (2, Pick::Slot { service, start: Ok(start) })
             }
             Self::Wrong(at) => (*at, Pick::Unit { key: "2026-11-16T08:00Z".to_owned(), qty: 2 }),
         };

@@ -315,7 +315,7 @@ impl<'s> Teller<'s> {
     }
 }
 
-/// `best:2@stalls`, `consult@2026-11-16T09:00+01:00`, `GA*2`, `A-1`.
+/// `best:2@stalls`, `consult@2026-11-16T09:00+01:00`, `consult@never`, `GA*2`, `A-1`.
 fn pick(step: &Step, wanted: &str) -> Result<Pick, Fault> {
     let number = |text: &str| text.parse().map_err(|_| Fault::at(step, format!("not a number: {text}")));
     if let Some(best) = wanted.strip_prefix("best:") {
@@ -324,7 +324,8 @@ fn pick(step: &Step, wanted: &str) -> Result<Pick, Fault> {
         return Ok(Pick::Best { qty: number(qty)?, category });
     }
     if let Some((service, start)) = wanted.split_once('@') {
-        return Ok(Pick::Slot { service: service.to_owned(), start: instant(step, start)? });
+        let start = if start == "never" { Err("must be a time") } else { Ok(instant(step, start)?) };
+        return Ok(Pick::Slot { service: service.to_owned(), start });
     }
     let (key, qty) = wanted.split_once('*').unwrap_or((wanted, "1"));
     Ok(Pick::Unit { key: key.to_owned(), qty: number(qty)? })

@@ -118,9 +118,9 @@ pub fn named_line(offer: &Offer, ask: &Ask) -> Result<Option<Line>, Refusal> {
         }
         (Pick::Slot { service, start }, Inventory::Slots(calendar)) => {
             let at = calendar.service(service).ok_or_else(|| unknown(service))?;
-            let span = calendar
-                .span(at, *start)
-                .map_err(|detail| Refusal::InvalidTime { offer: ask.offer.clone(), detail })?;
+            let invalid = |detail| Refusal::InvalidTime { offer: ask.offer.clone(), detail };
+            let start = start.map_err(|rule| invalid(format!("start {rule}")))?;
+            let span = calendar.span(at, start).map_err(invalid)?;
             Ok(Some(slot(ask.offer.clone(), calendar, at, span)))
         }
         (_, inventory) => Err(wrong_pick(ask, inventory).into()),

@@ -109,7 +109,7 @@ pub(crate) fn best(offer: &str, qty: u32, category: Option<&str>) -> Ask {
 }
 
 pub(crate) fn slot(offer: &str, service: &str, start: Moment) -> Ask {
-    Ask { offer: id(offer), pick: Pick::Slot { service: service.into(), start } }
+    Ask { offer: id(offer), pick: Pick::Slot { service: service.into(), start: Ok(start) } }
 }
 
 fn offer(name: &str, inventory: InventoryDef) -> OfferDef {

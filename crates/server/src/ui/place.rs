@@ -38,7 +38,10 @@ fn asks(offer: &OfferId, form: &Form) -> Result<Vec<Ask>, Problem> {
     if let (Some(service), Some(start)) = (form.one("service"), form.one("start")) {
         let start = time::instant(start)
             .map_err(|fault| Problem::new(Code::InvalidTime, format!("{offer}: start {}", fault.rule())))?;
-        return Ok(vec![ask(Pick::Slot { service: text::visible("service", service, 64)?, start })]);
+        return Ok(vec![ask(Pick::Slot {
+            service: text::visible("service", service, 64)?,
+            start: Ok(start),
+        })]);
     }
     if let Some(qty) = form.number("best") {
         let category = form.one("category").map(str::to_owned);

@@ -9,8 +9,11 @@ use holdfast_engine::{ledger::HoldView, mint};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Shown, Text, given, schema, time};
-use crate::problem::{Code, Problem};
+use super::{
+    Shown, Text, given, key, schema,
+    time::{self, NotAnInstant},
+};
+use crate::problem::Problem;
 
 /// The id of a hold that was written down before.
 pub(crate) fn id_in(body: &[u8]) -> Option<HoldId> {
@@ -54,8 +57,8 @@ pub(crate) struct AskedLine<'a> {
     qty: Option<u32>,
     #[serde(default)]
     best: Option<Best>,
-    #[serde(default)]
-    service: Option<String>,
+    #[serde(borrow, default)]
+    service: Option<Text<'a>>,
     #[serde(borrow, default)]
     start: Option<Text<'a>>,
 }
@@ -83,32 +86,36 @@ impl PlaceHold<'_> {
 
 impl AskedLine<'_> {
     fn ask(self, at: usize) -> Result<Ask, Problem> {
-        let within = |fault: text::Invalid| Problem::from(fault.within(format_args!("lines[{at}]")));
-        let offer =
-            OfferId::new(&self.offer).map_err(|fault| within(text::Invalid::new("offer", fault.rule)))?;
+        // What cannot be an offer's name is one that does not exist.
+        let offer = OfferId::new(&self.offer).map_err(|_| Problem::unknown_offer(&self.offer));
         let pick = match self {
             Self { unit: Some(unit), qty, best: None, service: None, start: None, .. } => {
-                Pick::Unit { key: text::visible("unit", &unit.0, 64).map_err(within)?, qty: qty.unwrap_or(1) }
+                Pick::Unit { key: key(&unit.0), qty: qty.unwrap_or(1) }
             }
             Self { best: Some(best), unit: None, qty: None, service: None, start: None, .. } => {
-                Pick::Best { qty: best.qty, category: best.category }
+                best.pick().map_err(|fault| fault.within(format_args!("lines[{at}].best")))?
             }
             Self {
                 service: Some(service), start: Some(start), unit: None, qty: None, best: None, ..
-            } => Pick::Slot { service, start: start_of(&offer, &start.0)? },
+            } => Pick::Slot {
+                service: key(&service.0),
+                start: time::instant(&start.0).map_err(NotAnInstant::rule),
+            },
             _ => {
                 return Err(Problem::invalid(format!(
                     "lines[{at}]: must have \"unit\" (and perhaps \"qty\"), or \"best\", or \"service\" and \"start\""
                 )));
             }
         };
-        Ok(Ask { offer, pick })
+        Ok(Ask { offer: offer?, pick })
     }
 }
 
-fn start_of(offer: &OfferId, start: &str) -> Result<Moment, Problem> {
-    time::instant(start)
-        .map_err(|fault| Problem::new(Code::InvalidTime, format!("{offer}: start {}", fault.rule())))
+impl Best {
+    fn pick(self) -> Result<Pick, text::Invalid> {
+        let category = self.category.map(|category| text::line("category", &category, 64)).transpose()?;
+        Ok(Pick::Best { qty: self.qty, category })
+    }
 }
 
 /// Whom a hold is for: the body's holder for a key, the session itself for a browser.

@@ -20,6 +20,7 @@ pub(crate) mod time;
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
+use holdfast_domain::text;
 pub use offer_file::{OfferFault, check_offers};
 pub(crate) use problem::{ProblemShape, problem_json};
 pub use render::render;
@@ -44,6 +45,18 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+/// The longest key of a unit or a service.
+const MAX_KEY: usize = 64;
+
+/// The key of a unit or a service as it is stored, where what was sent can be one. What cannot is the key of nothing, and
+/// the ledger says so in its turn: it stays as it was sent, cut short, with a space that no key has where it was cut.
+fn key(sent: &str) -> String {
+    text::visible("key", sent, MAX_KEY).unwrap_or_else(|_| match sent.char_indices().nth(MAX_KEY) {
+        Some((end, _)) => format!("{} …", &sent[..end]),
+        None => sent.to_owned(),
+    })
+}
 
 /// Tells a field that is null from one that is not there; where null is no value of the field, it is refused.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
@@ -73,4 +86,19 @@ pub(crate) struct List<T> {
     pub data: Vec<T>,
     /// Pass as `after` to go on; null at the end.
     pub next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_however_it_is_composed_and_nothing_is_found_by_half_of_it() {
+        assert_eq!(key("cafe\u{301}"), "caf\u{e9}");
+        let half = key(&"x".repeat(65));
+        assert!(half.starts_with(&"x".repeat(64)) && text::visible("key", &half, 100).is_err());
+        for none in ["", "a b", "a\u{0}", &"é".repeat(60_000)] {
+            assert!(text::visible("key", &key(none), 100).is_err() && key(none).len() < 300);
+        }
+    }
 }

@@ -18,7 +18,7 @@ use utoipa::{
 };
 
 use super::{
-    given,
+    given, key,
     offer::{Hours, Kind, Row, Seats, Section, Service, Slots, Stock, StockEntry},
     schema, time,
 };
@@ -257,7 +257,7 @@ impl AmendOffer {
             limit_per_holder: self.limit_per_holder,
             opens_at: time("opens_at", self.opens_at)?,
             closes_at: time("closes_at", self.closes_at)?,
-            capacities: lines.map(|line| (line.key, line.capacity)).collect(),
+            capacities: lines.map(|line| (key(&line.key), line.capacity)).collect(),
             closed: self.slots.map(|slots| slots.closed),
         };
         match amendment == Amendment::default() {
@@ -279,7 +279,7 @@ impl UnitList {
     pub(crate) fn units(self) -> Result<Vec<String>, Problem> {
         match self.units.is_empty() {
             true => Err(Problem::invalid("units: must name at least one unit")),
-            false => Ok(self.units),
+            false => Ok(self.units.iter().map(|unit| key(unit)).collect()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use hyper::Method;
 use serde_json::json;
 
-use crate::app::{JSON, TestApp, hall, seat};
+use crate::app::{JSON, TestApp, dr_lee, fest, hall, seat};
 
 async fn nothing_changed(app: &TestApp) {
     let offer = app.client().get("/v1/offers/hall").await.expect(200).json();
@@ -54,8 +54,8 @@ async fn bodies_that_are_no_hold_are_refused() {
             hold(r#"{"offer":"hall","service":"x","start":"2026-11-16T09:00:00Z"}"#).into(),
         ),
         ("unknown category", hold(r#"{"offer":"hall","best":{"qty":1,"category":"Z"}}"#).into()),
-        ("control character in a unit", hold(r#"{"offer":"hall","unit":"A-1\u0000"}"#).into()),
-        ("no offer's name", hold(r#"{"offer":"Hall!","unit":"A-1"}"#).into()),
+        ("offer as number", hold(r#"{"offer":1,"unit":"A-1"}"#).into()),
+        ("impossible category", hold(r#"{"offer":"hall","best":{"qty":1,"category":"A\u0000"}}"#).into()),
         ("control character in the holder", seat("al\u{1}ice", "A-1").to_string().into()),
         ("direction change in the holder", seat("al\u{202e}ice", "A-1").to_string().into()),
         ("space in the holder", seat("al ice", "A-1").to_string().into()),
@@ -68,6 +68,60 @@ async fn bodies_that_are_no_hold_are_refused() {
         answer.expect_problem(400, "invalid_request");
     }
     nothing_changed(&app).await;
+}
+
+#[tokio::test]
+async fn what_can_be_no_name_names_nothing() {
+    let app = TestApp::with_offer(dr_lee()).await;
+    app.admin().post("/v1/offers", hall()).await.expect(201);
+    let long = "x".repeat(60_000);
+    let slot =
+        |offer: &str, service: &str, start: &str| json!({"offer": offer, "service": service, "start": start});
+    let unit = |offer: &str, unit: &str| json!({"offer": offer, "unit": unit});
+    for (line, code) in [
+        (unit("does_not_exist", "A-1"), "unknown_offer"),
+        (unit("Hall!", "A 1"), "unknown_offer"),
+        (unit(&long, "A-1"), "unknown_offer"),
+        (slot("nowhere", "consult", "tomorrow"), "unknown_offer"),
+        (unit("hall", "A-1\u{0}"), "unknown_unit"),
+        (unit("hall", "A 1"), "unknown_unit"),
+        (unit("hall", ""), "unknown_unit"),
+        (unit("hall", &long), "unknown_unit"),
+        (slot("dr-lee", &long, "tomorrow"), "unknown_unit"),
+    ] {
+        let refused = app.admin().post("/v1/holds", json!({"holder": "alice", "lines": [line]})).await;
+        assert!(refused.expect_problem(404, code).body.len() < 1000, "{code}");
+    }
+    let blocked = app.admin().post("/v1/offers/hall/block", json!({"units": [long]})).await;
+    assert!(blocked.expect_problem(404, "unknown_unit").body.len() < 1000);
+    let line = slot("dr-lee", "consult", "tomorrow");
+    let refused = app.admin().post("/v1/holds", json!({"holder": "alice", "lines": [line]})).await;
+    refused.expect_problem(422, "invalid_time");
+}
+
+#[tokio::test]
+async fn a_name_is_found_however_it_is_composed() {
+    let (composed, apart) = ("caf\u{e9}", "cafe\u{301}");
+    let app = TestApp::embedded().await;
+    let mut offer = fest();
+    offer["stock"]["lines"][0]["key"] = json!(apart);
+    app.admin().post("/v1/offers", offer).await.expect(201);
+    let mut offer = hall();
+    offer["seats"]["sections"][0]["category"] = json!(apart);
+    app.admin().post("/v1/offers", offer).await.expect(201);
+    let mut offer = dr_lee();
+    offer["slots"]["services"][0]["key"] = json!(apart);
+    app.admin().post("/v1/offers", offer).await.expect(201);
+    for (holder, key) in [("alice", composed), ("bob", apart)] {
+        let lines =
+            json!([{"offer": "fest", "unit": key}, {"offer": "hall", "best": {"qty": 1, "category": key}}]);
+        app.admin().post("/v1/holds", json!({"holder": holder, "lines": lines})).await.expect(201);
+    }
+    let slot = json!({"offer": "dr-lee", "service": apart, "start": "2026-11-16T09:00:00+01:00"});
+    app.admin().post("/v1/holds", json!({"holder": "alice", "lines": [slot]})).await.expect(201);
+    app.admin().post("/v1/offers/fest/block", json!({"units": [apart]})).await.expect(200);
+    let larger = json!({"stock": {"lines": [{"key": apart, "capacity": 9}]}});
+    app.admin().patch("/v1/offers/fest", larger).await.expect(200);
 }
 
 #[tokio::test]
