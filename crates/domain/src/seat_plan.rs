@@ -111,6 +111,8 @@ pub struct Section {
     pub category: String,
     pub price: Money,
     pub shape: Shape,
+    /// How many, in all of its rows.
+    pub seats: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -152,6 +154,7 @@ impl SeatPlan {
             category: def.category.clone(),
             price: def.price,
             shape: def.shape,
+            seats: 0,
         });
         for (at, row) in def.rows.iter_mut().enumerate() {
             self.add_row(row).map_err(|fault| fault.within(format_args!("rows[{at}]")))?;
@@ -176,6 +179,7 @@ impl SeatPlan {
             seats: def.seats,
             gaps: def.gaps.clone(),
         });
+        self.sections[section as usize].seats += def.seats;
         self.seats += def.seats;
         match self.seats {
             0..=MAX_UNITS => Ok(()),
@@ -193,6 +197,12 @@ impl SeatPlan {
 
     pub fn seats(&self) -> u32 {
         self.seats
+    }
+
+    /// How many seats there are of a category, or of all where none is named.
+    pub fn seats_of(&self, category: Option<&str>) -> u32 {
+        let wanted = |section: &&Section| category.is_none_or(|category| section.category == category);
+        self.sections.iter().filter(wanted).map(|section| section.seats).sum()
     }
 
     pub fn find(&self, key: &str) -> Option<UnitNo> {

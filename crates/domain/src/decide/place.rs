@@ -81,6 +81,7 @@ fn make_room(
 ) -> Result<(Vec<Relaxed>, Displaced), Refusal> {
     check_on_sale(state, asks, now)?;
     check_limits(state, holder, asks, now)?;
+    check_searchable(state, asks, lines)?;
     let relaxed = add_best(state, asks, lines, now)?;
     let displaced = check_free(state, asks, lines, now)?;
     Ok((relaxed, displaced))
@@ -175,9 +176,34 @@ fn check_shape(state: &State, asks: &[Ask], lines: &[Line]) -> Result<(), Invali
         }
         check_category(state.offers[&ask.offer].offer(), ask)?;
     }
-    check_size(asks, lines)?;
     check_distinct(lines)?;
-    total(lines).map(|_| ())
+    match check_size(asks, lines).and_then(|()| total(lines)) {
+        // There is not enough of it, however large or dear that would be; it is said in its turn.
+        Err(_) if more_than_all(state, asks, lines).is_some() => Ok(()),
+        sized => sized.map(|_| ()),
+    }
+}
+
+/// The offer of which more is asked for than there is at all, so that no state of the sale has room for it.
+fn more_than_all<'a>(state: &State, asks: &'a [Ask], lines: &'a [Line]) -> Option<&'a OfferId> {
+    let exceeds_line = |line: &&Line| line.qty > state.offers[&line.offer].offer().capacity(line.unit);
+    let exceeds_plan = |ask: &&Ask| exceeds_plan(state, asks, ask);
+    let stock = lines.iter().find(exceeds_line).map(|line| &line.offer);
+    stock.or_else(|| asks.iter().find(exceeds_plan).map(|ask| &ask.offer))
+}
+
+/// Whether this best-available ask and its like want more seats than the plan has for them.
+fn exceeds_plan(state: &State, asks: &[Ask], ask: &Ask) -> bool {
+    let (Pick::Best { category, .. }, Inventory::Seats(plan)) =
+        (&ask.pick, state.offers[&ask.offer].offer().inventory())
+    else {
+        return false;
+    };
+    let same = |other: &&Ask| {
+        other.offer == ask.offer && matches!(&other.pick, Pick::Best { category: of, .. } if of == category)
+    };
+    let wanted: u64 = asks.iter().filter(same).map(quantity).sum();
+    wanted > u64::from(plan.seats_of(category.as_deref()))
 }
 
 fn check_size(asks: &[Ask], lines: &[Line]) -> Result<(), Invalid> {
@@ -304,6 +330,15 @@ fn used_by(state: &State, offer: &OfferState, holder: &HolderId, enough: u64, no
     let qty_of =
         |id: &HoldId| state.holds[id].lines.iter().filter(here).map(|line| u64::from(line.qty)).sum::<u64>();
     recorded - expired.iter().map(qty_of).sum::<u64>()
+}
+
+/// What is too large to be claimed at once came this far only because there is not as much: nobody need look for it.
+fn check_searchable(state: &State, asks: &[Ask], lines: &[Line]) -> Result<(), Refusal> {
+    let Err(too_large) = check_size(asks, lines) else { return Ok(()) };
+    match more_than_all(state, asks, lines) {
+        Some(offer) => Err(Refusal::SoldOut { offer: offer.clone(), conflicts: vec![] }),
+        None => Err(too_large.into()),
+    }
 }
 
 /// Finds seats for the best-available asks and adds their lines.

@@ -81,5 +81,5 @@ fn an_absurd_quantity_is_refused_before_any_work() {
     let refused = sale.hold("alice", vec![best("hall", 5_000, None)]);
     assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
     let refused = sale.hold("alice", vec![best("hall", u32::MAX, None), best("hall", u32::MAX, None)]);
-    assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::SoldOut { .. })), "no hall has as many: {refused:?}");
 }
