@@ -104,7 +104,6 @@ fn confirm(state: &mut State, booking: BookingId, id: HoldId, at: Moment) {
     if let Some(pending) = state.bookings.remove(&booking) {
         made = Booking { payment: pending.payment, created_at: pending.created_at, ..made };
     }
-    state.add_ended(id, made.created_at);
     state.bookings.insert(booking, Box::new(made));
     state.holds.insert(id, hold);
 }

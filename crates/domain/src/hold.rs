@@ -31,7 +31,7 @@ use crate::{
 /// How often a hold may be extended.
 pub const MAX_EXTENSIONS: u8 = 3;
 
-/// How long an ended hold is still known by its id; afterwards only the journal remembers it.
+/// How long a hold that was released or ran out is still known by its id; afterwards only the journal remembers it.
 pub const MEMORY_MS: i64 = 24 * 3600 * 1000;
 
 /// One thing claimed: a quantity of a unit, or a service whose cells run from `first`.

@@ -45,7 +45,7 @@ pub struct State {
     pub(crate) due: BTreeSet<(Moment, HoldId)>,
     /// Payments that somebody must look at, by when.
     pub(crate) payments: BTreeSet<(Moment, BookingId)>,
-    /// Ended holds by the moment the journal ended them, so that they can be forgotten in time.
+    /// Holds that came to nothing by the moment the journal ended them, so that they can be forgotten in time.
     pub(crate) ended: VecDeque<(Moment, HoldId)>,
     /// The sums wait until all of a history is there: see [`Fold`].
     pub(crate) sums_wait: bool,
@@ -295,9 +295,9 @@ impl State {
         self.listing.iter().map(|id| &self.offers[id])
     }
 
-    /// A hold that is live, booked, or ended not too long ago.
+    /// A hold that is live, booked, or given up not too long ago.
     pub fn hold(&self, id: HoldId, now: Moment) -> Option<&Hold> {
-        let remembered = |hold: &&Hold| self.ended_at(hold).is_none_or(|at| now.ms_since(at) < MEMORY_MS);
+        let remembered = |hold: &&Hold| ended_at(hold).is_none_or(|at| now.ms_since(at) < MEMORY_MS);
         self.holds.get(&id).map(Box::as_ref).filter(remembered)
     }
 
@@ -345,23 +345,6 @@ impl State {
         self.payments.first().map(|&(at, _)| at)
     }
 
-    /// When a hold ceased to be one; a hold past its expiry ended then, swept or not.
-    fn ended_at(&self, hold: &Hold) -> Option<Moment> {
-        match hold.state {
-            HoldState::Active | HoldState::Paying { .. } | HoldState::Expired { .. } => Some(hold.ends_at()),
-            HoldState::Released { .. } | HoldState::Booked { .. } => self.recorded_end(hold),
-        }
-    }
-
-    /// When the journal ended it: for an expired hold that is some time after its end.
-    fn recorded_end(&self, hold: &Hold) -> Option<Moment> {
-        match hold.state {
-            HoldState::Active | HoldState::Paying { .. } => None,
-            HoldState::Released { at } | HoldState::Expired { at } => Some(at),
-            HoldState::Booked { booking } => self.bookings.get(&booking).map(|booking| booking.created_at),
-        }
-    }
-
     /// Drops at most `limit` ended holds that nobody may ask for any more, and says how many: fewer than that are all
     /// there were. Tidying: no answer depends on it.
     pub fn forget(&mut self, now: Moment, limit: usize) -> usize {
@@ -375,5 +358,23 @@ impl State {
             forgotten += 1;
         }
         forgotten
+    }
+}
+
+/// When a hold came to nothing; one past its expiry did so then, swept or not. A booked one is known for as long as its
+/// booking, which is for good.
+fn ended_at(hold: &Hold) -> Option<Moment> {
+    match hold.state {
+        HoldState::Active | HoldState::Paying { .. } | HoldState::Expired { .. } => Some(hold.ends_at()),
+        HoldState::Released { at } => Some(at),
+        HoldState::Booked { .. } => None,
+    }
+}
+
+/// When the journal ended it: for an expired hold that is some time after its end.
+fn recorded_end(hold: &Hold) -> Option<Moment> {
+    match hold.state {
+        HoldState::Active | HoldState::Paying { .. } | HoldState::Booked { .. } => None,
+        HoldState::Released { at } | HoldState::Expired { at } => Some(at),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OfferState, State, Units};
+use super::{OfferState, State, Units, recorded_end};
 use crate::{
     apply::absorb,
     event::Event,
@@ -96,8 +96,7 @@ impl Fold {
 
     /// The parts without the ended holds that nobody may ask for any more at `now`.
     pub fn parts(&self, now: Moment) -> Parts {
-        let forgotten =
-            |hold: &Hold| self.0.recorded_end(hold).is_some_and(|at| now.ms_since(at) >= MEMORY_MS);
+        let forgotten = |hold: &Hold| recorded_end(hold).is_some_and(|at| now.ms_since(at) >= MEMORY_MS);
         self.0.parts_without(forgotten)
     }
 

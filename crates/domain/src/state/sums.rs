@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, panic::resume_unwind, thread};
 
 use foldhash::HashMap;
 
-use super::{OfferState, RowSum, State, Units};
+use super::{OfferState, RowSum, State, Units, recorded_end};
 use crate::{
     hold::{Booking, BookingState, Hold, HoldState, Line},
     ids::{BookingId, HoldId, HolderId, OfferId},
@@ -139,7 +139,7 @@ impl State {
         for hold in self.holds() {
             match hold.state {
                 HoldState::Active | HoldState::Paying { .. } => active.push((hold.version, hold)),
-                _ => ended.extend(self.recorded_end(hold).map(|at| (at, hold.id))),
+                _ => ended.extend(recorded_end(hold).map(|at| (at, hold.id))),
             }
         }
         active.sort_unstable_by_key(|&(version, _)| version);

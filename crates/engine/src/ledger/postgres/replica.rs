@@ -80,14 +80,19 @@ macro_rules! holds {
         )
     };
 }
-/// Ended holds stay in the table for good, so neither half reads it through. Those that ended lately are found by when
-/// they did; that nothing ends after the end of time tells a planner who knows nothing of the argument that they are
+/// Holds that came to nothing stay in the table for good, so no part reads it through. Those that did so lately are found
+/// by when; that nothing ends after the end of time tells a planner who knows nothing of the argument that they are
 /// few. Those that are open, paid for at the moment or not, have claims in the offer they are filed under that are not
-/// booked: they are found by those, which are no more than what is on sale.
+/// booked: they are found by those, which are no more than what is on sale. Those that are booked are known for as long
+/// as their booking, and found by it.
 const HOLDS: Sql = Sql {
     text: holds!(
         "(SELECT * FROM holdfast.holds
-          WHERE state <> 'active' AND ended_at > holdfast.at($1) AND ended_at < 'infinity'
+          WHERE state <> 'active' AND state <> 'booked' AND ended_at > holdfast.at($1) AND ended_at < 'infinity'
+          UNION ALL
+          SELECT booked.* FROM holdfast.bookings b
+          JOIN holdfast.holds booked ON booked.offer_id = b.offer_id AND booked.id = b.hold_id
+                                    AND booked.booking_id = b.id AND booked.state = 'booked'
           UNION ALL
           SELECT open.* FROM (SELECT DISTINCT offer_id, hold_id FROM holdfast.claims WHERE NOT booked) AS live
           CROSS JOIN LATERAL (SELECT * FROM holdfast.holds
@@ -315,7 +320,8 @@ pub(super) async fn begin_view(session: &mut Session) -> Result<(), Trouble> {
     session.run(VIEW).await
 }
 
-/// Offers, bookings, and the holds that are open or ended after `ended`; all there ever were where that is `None`.
+/// Offers, bookings, and the holds that are open, booked, or came to nothing after `ended`; all there ever were where that
+/// is `None`.
 pub(super) async fn read_parts(
     session: &Session,
     ended: Option<Moment>,
