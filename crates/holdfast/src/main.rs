@@ -117,6 +117,7 @@ impl Command {
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
+    term::end_when_nobody_reads();
     machine::raise_open_files();
     match command.run() {
         Ok(exit) => exit.into(),

@@ -51,12 +51,14 @@ impl PlaceArgs {
         Some([place, ("strategy", strategy.to_owned())])
     }
 
-    /// Does `work` through the API of the place.
+    /// Does `work` through the API of the place. Where a server would listen is nothing to it: nobody else is to reach
+    /// what this command runs for itself.
     pub fn work<T>(&self, work: impl AsyncFnOnce(&mut Api) -> Result<T, Failure>) -> Result<T, Failure> {
         match self.books() {
             Some(named) => {
                 let raw = Flags { config: None, given: named.into() }
                     .gather()?
+                    .without("listen")
                     .without("gate")
                     .without("stripe_secret_key")
                     .without("stripe_webhook_secret");
@@ -65,7 +67,7 @@ impl PlaceArgs {
             }
             None => {
                 let mut api = self.server.access()?.api();
-                let settings = Settings::check(&Flags::default().gather()?)?;
+                let settings = Settings::check(&Flags::default().gather()?.without("listen"))?;
                 serve::runtime(&settings)?.block_on(work(&mut api))
             }
         }

@@ -4,11 +4,14 @@
 use std::{
     env,
     io::{self, IsTerminal},
+    panic, process,
     time::Duration,
 };
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::Exit;
 
 /// One line under the headings, and air.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -83,6 +86,21 @@ pub fn number(text: impl ToString) -> Cell {
 fn wants_colour(is_terminal: bool) -> bool {
     let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     is_terminal && !refused && env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whoever pipes this program into `head` has what they wanted and hangs up: then it ends, and nothing is wrong. The
+/// printing macros can say so by a panic only, told by its words; taken for anything else it is reported as ever.
+pub fn end_when_nobody_reads() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| match panicked.payload_as_str() {
+        Some(words) if is_closed_pipe(words) => process::exit(Exit::Done as i32),
+        _ => usual(panicked),
+    }));
+}
+
+fn is_closed_pipe(words: &str) -> bool {
+    let closed = io::Error::from_raw_os_error(rustix::io::Errno::PIPE.raw_os_error()).to_string();
+    words.strip_prefix("failed printing to stdout: ") == Some(&closed)
 }
 
 /// A bar over `steps` known steps.

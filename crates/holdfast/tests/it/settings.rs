@@ -1,3 +1,5 @@
+use std::process::Stdio;
+
 use crate::support::{done, file, folder, holdfast, run};
 
 #[test]
@@ -46,6 +48,23 @@ fn a_public_address_without_a_key_is_refused_with_the_reason() {
     let refused = run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
     assert!(refused.err.contains("can be reached from other machines"), "{}", refused.err);
     assert!(refused.err.contains("HOLDFAST_ADMIN_KEY"), "{}", refused.err);
+}
+
+#[test]
+fn a_command_that_serves_nobody_does_not_mind_a_public_address() {
+    let folder = folder();
+    let data = folder.path().display().to_string();
+    let mut command = holdfast(&["export", "offers", "--data", &data]);
+    done(command.env("HOLDFAST_LISTEN", "0.0.0.0:8080").output().unwrap()).expect(0);
+}
+
+#[test]
+fn whoever_reads_only_the_beginning_ends_the_program_quietly() {
+    let mut child =
+        holdfast(&["config", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = done(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(ended.err, "");
 }
 
 #[test]
