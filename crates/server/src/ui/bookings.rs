@@ -83,9 +83,11 @@ impl Card {
 /// `Row A, seat 4, Stalls · Row A, seat 5, Stalls · 3 more`; of an appointment, when it is.
 fn in_short(lines: &[LineWords]) -> String {
     let named = lines.iter().take(LINES_NAMED).map(|line| {
-        let times = (line.qty > 1).then(|| format!("{} × ", line.qty)).unwrap_or_default();
         let more = line.more.as_ref().map(|more| format!(", {more}")).unwrap_or_default();
-        format!("{times}{}{more}", line.what)
+        match line.qty {
+            1 => format!("{}{more}", line.what),
+            qty => format!("{qty} × {}{more}", line.what),
+        }
     });
     let more = lines.len().saturating_sub(LINES_NAMED);
     let rest = (more > 0).then(|| format!("{} more", words::count(more as u64)));
