@@ -230,6 +230,9 @@ impl Ledger for Gated {
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
         self.books.payments_due(limit, lease).await
     }
+    async fn payments_parked(&self) -> Result<usize, LedgerError> {
+        self.books.payments_parked().await
+    }
     async fn journal(
         &self,
         by: JournalFilter,

@@ -282,6 +282,11 @@ impl Booking {
         self.payment.as_ref().and_then(|payment| payment.due_at)
     }
 
+    /// Whether the machine must not decide about its payment.
+    pub fn needs_a_person(&self) -> bool {
+        self.payment.as_ref().is_some_and(|payment| payment.state == PaymentState::Manual)
+    }
+
     /// The name of its payment's state.
     pub fn payment_state(&self) -> &'static str {
         self.payment.as_ref().map_or("none", |payment| payment.state.as_str())

@@ -45,6 +45,8 @@ pub struct State {
     pub(crate) due: BTreeSet<(Moment, HoldId)>,
     /// Payments that somebody must look at, by when.
     pub(crate) payments: BTreeSet<(Moment, BookingId)>,
+    /// Bookings whose payment waits for a person.
+    pub(crate) parked: BTreeSet<BookingId>,
     /// Holds that came to nothing by the moment the journal ended them, so that they can be forgotten in time.
     pub(crate) ended: VecDeque<(Moment, HoldId)>,
     /// The sums wait until all of a history is there: see [`Fold`].
@@ -338,6 +340,11 @@ impl State {
     pub fn payments_due(&self, now: Moment) -> impl Iterator<Item = &Booking> {
         let due = self.payments.iter().take_while(move |&&(at, _)| at <= now);
         due.filter_map(|(_, booking)| self.booking(*booking))
+    }
+
+    /// How many payments wait for a person.
+    pub fn payments_parked(&self) -> usize {
+        self.parked.len()
     }
 
     /// When a payment must next be looked at.

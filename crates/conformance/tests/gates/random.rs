@@ -128,6 +128,10 @@ impl Ledger for Gated {
         self.ledger.payments_due(limit, lease).await
     }
 
+    async fn payments_parked(&self) -> Result<usize, LedgerError> {
+        self.ledger.payments_parked().await
+    }
+
     async fn journal(
         &self,
         by: JournalFilter,

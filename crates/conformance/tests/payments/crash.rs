@@ -170,6 +170,9 @@ impl Ledger for Mortal<dyn Ledger> {
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
         self.inner.payments_due(limit, lease).await
     }
+    async fn payments_parked(&self) -> Result<usize, LedgerError> {
+        self.inner.payments_parked().await
+    }
     async fn journal(
         &self,
         filter: JournalFilter,

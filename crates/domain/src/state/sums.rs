@@ -60,12 +60,16 @@ impl State {
     pub(crate) fn add_due(&mut self, booking: &Booking) {
         if !self.sums_wait {
             self.payments.extend(booking.payment_due().map(|at| (at, booking.id)));
+            self.parked.extend(booking.needs_a_person().then_some(booking.id));
         }
     }
 
     pub(crate) fn remove_due(&mut self, booking: &Booking) {
         if let Some(at) = booking.payment_due() {
             self.payments.remove(&(at, booking.id));
+        }
+        if booking.needs_a_person() {
+            self.parked.remove(&booking.id);
         }
     }
 
@@ -128,6 +132,7 @@ impl State {
         self.ended = ended.into();
         self.offers = offers;
         self.payments = self.bookings().filter_map(|of| of.payment_due().map(|at| (at, of.id))).collect();
+        self.parked = self.bookings().filter(|of| of.needs_a_person()).map(|of| of.id).collect();
         self.due = due;
         self.sums_wait = false;
     }

@@ -8,6 +8,7 @@ mod about;
 mod changes;
 pub mod codec;
 pub mod embedded;
+mod order;
 pub mod postgres;
 mod views;
 
@@ -23,6 +24,7 @@ use holdfast_domain::{
     Actor, Booking, BookingId, Command, Counts, Hold, HoldId, HolderId, IntentId, Line, Moment, Offer,
     OfferId, PaymentState, Refusal, Unit, UnitNo, UnitState, Version,
 };
+pub use order::Order;
 use tokio::sync::broadcast;
 
 pub(crate) use embedded::lanes::is_urgent;
@@ -42,7 +44,7 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// holds of other offers run out sooner.
     async fn holds_ending(&self, offer: &OfferId, limit: usize) -> Result<Vec<HoldView>, LedgerError>;
     async fn booking(&self, id: BookingId) -> Result<Option<BookingView>, LedgerError>;
-    /// Bookings in the order they were made.
+    /// Bookings by when they were made. Where most that are looked at are not meant, a page may be short and have a `next`.
     async fn bookings(
         &self,
         filter: BookingFilter,
@@ -51,6 +53,9 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// At most `limit` bookings whose payment somebody must look at by now, the longest due first. Each is leased to
     /// whoever is given it: nobody else hears of it for `lease`, or until something is written down about it.
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError>;
+    /// How many payments the machine must not decide about: they wait for a person.
+    async fn payments_parked(&self) -> Result<usize, LedgerError>;
+    /// Entries by their place in the journal; a page may be short likewise.
     async fn journal(
         &self,
         filter: JournalFilter,
@@ -259,7 +264,7 @@ impl Change {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<T> {
     pub data: Vec<T>,
-    /// Pass as `after` to go on; `None` at the end.
+    /// Pass as `after` to go on, or to go back in the other order; `None` at the end.
     pub next: Option<String>,
 }
 
@@ -272,10 +277,13 @@ pub struct PageRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BookingFilter {
     pub offer: Option<OfferId>,
+    /// With a line on this unit of the offer, which must be given too.
+    pub unit: Option<String>,
     pub holder: Option<HolderId>,
     pub payment: Option<PaymentState>,
     /// Paid for by this payment of the provider's.
     pub intent: Option<IntentId>,
+    pub order: Order,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -284,6 +292,7 @@ pub struct JournalFilter {
     pub unit: Option<String>,
     pub hold: Option<HoldId>,
     pub booking: Option<BookingId>,
+    pub order: Order,
 }
 
 /// A journal entry in words: names instead of numbers, states before and after.

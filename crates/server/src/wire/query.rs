@@ -70,6 +70,9 @@ pub(crate) struct BookingsQuery {
     /// Only bookings with a line of this offer.
     #[param(pattern = "^[a-z0-9-]{0,64}$")]
     offer: Option<String>,
+    /// Only bookings with a line on this unit; needs `offer`.
+    #[param(max_length = 64)]
+    unit: Option<String>,
     /// Only bookings of this holder.
     #[param(max_length = 128)]
     holder: Option<String>,
@@ -86,11 +89,15 @@ pub(crate) struct BookingsQuery {
 
 impl BookingsQuery {
     pub(crate) fn request(self) -> Result<(BookingFilter, PageRequest), Problem> {
+        if given(&self.unit).is_some() && given(&self.offer).is_none() {
+            return Err(Problem::invalid("unit: needs offer"));
+        }
         let filter = BookingFilter {
             offer: given(&self.offer).map(offer_id).transpose()?,
+            unit: given(&self.unit).map(|unit| text::visible("unit", unit, 64)).transpose()?,
             holder: given(&self.holder).map(HolderId::new).transpose()?,
             payment: given(&self.payment).map(payment_state).transpose()?,
-            intent: None,
+            ..BookingFilter::default()
         };
         Ok((filter, page(self.after, &self.limit)?))
     }
@@ -134,6 +141,7 @@ impl JournalQuery {
             unit: given(&self.unit).map(|unit| text::visible("unit", unit, 64)).transpose()?,
             hold: hold.transpose()?,
             booking: booking.transpose()?,
+            ..JournalFilter::default()
         };
         Ok((filter, page(self.after, &self.limit)?))
     }

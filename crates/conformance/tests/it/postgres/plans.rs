@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, time::Duration};
 use holdfast_domain::{BookingId, HoldId, OfferId, PaymentState};
 use holdfast_engine::{
     ledger::{
-        BookingFilter, BookingView, JournalFilter, JournalRecord, Ledger, Outcome, PageRequest, Reply,
+        BookingFilter, BookingView, JournalFilter, JournalRecord, Ledger, Order, Outcome, PageRequest, Reply,
         postgres::PostgresLedger,
     },
     strategy::Claiming,
@@ -145,6 +145,39 @@ async fn sale(node: &PostgresLedger) -> Sale {
     Sale { alice, carol, dave, erin }
 }
 
+/// The same lists from their other end: the newest of each, and the whole of the short ones.
+async fn reads_from_the_newest(node: &PostgresLedger, sale: &Sale) {
+    let order = Order::NewestFirst;
+    let by = || JournalFilter { order, ..JournalFilter::default() };
+    let (told, _) = entries(node, JournalFilter { offer: offer("more"), ..by() }).await;
+    assert_eq!(kinds(&told), ["booking_confirmed", "hold_placed", "offer_created"]);
+    let (told, _) = entries(node, JournalFilter { hold: Some(sale.carol.0), ..by() }).await;
+    assert_eq!(kinds(&told), ["booking_confirmed", "hold_placed"]);
+    let (told, _) = entries(node, JournalFilter { booking: Some(sale.alice.1), ..by() }).await;
+    assert_eq!(kinds(&told), ["booking_confirmed"]);
+    let vip = || Some("VIP".to_owned());
+    let page = || PageRequest { after: None, limit: 50 };
+    for filter in [by(), JournalFilter { offer: offer("fest"), ..by() }] {
+        let told = node.journal(filter, page()).await.expect("a page").data;
+        assert!(told.len() == 50 && told.is_sorted_by(|one, next| one.seq > next.seq));
+    }
+    node.journal(JournalFilter { offer: offer("fest"), unit: vip(), ..by() }, page()).await.expect("a page");
+
+    let by = || BookingFilter { order, ..BookingFilter::default() };
+    let holder = Some(holdfast_domain::HolderId::new("h7").expect("a holder"));
+    let manual = Some(PaymentState::Manual);
+    assert_eq!(bookings(node, BookingFilter { holder, ..by() }).await.len(), 67);
+    assert_eq!(bookings(node, BookingFilter { payment: manual, ..by() }).await.len(), 20);
+    assert_eq!(node.payments_parked().await.expect("a count"), 20);
+    for filter in [by(), BookingFilter { offer: offer("fest"), ..by() }] {
+        let page = node.bookings(filter, page()).await.expect("a page");
+        assert!(page.data.len() == 50 && page.next.is_some());
+    }
+    // carol has the only one, long ago: a page looks so far back, and the next one goes on.
+    let found = bookings(node, BookingFilter { offer: offer("fest"), unit: vip(), ..by() }).await;
+    assert_eq!(found.iter().map(|view| view.booking.id).collect::<Vec<_>>(), [sale.carol.1]);
+}
+
 async fn reads_the_journal(node: &PostgresLedger, sale: &Sale) {
     let by = JournalFilter::default;
     let (told, _) = entries(node, JournalFilter { booking: Some(sale.alice.1), ..by() }).await;
@@ -265,6 +298,7 @@ async fn no_request_and_no_timer_reads_a_table_through() {
         }
         sells(&node, mode).await;
         reads_the_journal(&node, &sale).await;
+        reads_from_the_newest(&node, &sale).await;
         finds_bookings(&node, &sale).await;
     }
     let (log, began) = (|| fs::read_to_string(house.server.log()).expect("a log"), now());

@@ -1,19 +1,18 @@
 //! Lists that the tables answer: the journal and the bookings, a page at a time.
+//!
+//! However long the books are, a page costs little: each query follows one index from where the page begins, and stops
+//! after so many rows.
 
 use std::fmt::Write as _;
 
-use holdfast_domain::{BookingId, Invalid, Moment, PaymentState};
-use rusqlite::{Connection, Row, ToSql};
+use holdfast_domain::{BookingId, Moment, PaymentState};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
-use crate::ledger::{BookingFilter, JournalFilter, JournalRecord, Page, PageRequest};
+use crate::ledger::{BookingFilter, JournalFilter, JournalRecord, Order, Page};
 
-/// Where a page begins: after this entry of the journal.
-pub(super) fn after(page: &PageRequest) -> Result<u64, Invalid> {
-    let malformed = || Invalid::new("after", "must be the `next` of an earlier page");
-    // SQLite counts in signed numbers, and no journal is that long.
-    let seq = |text: &str| text.parse().ok().filter(|&seq| i64::try_from(seq).is_ok()).ok_or_else(malformed);
-    page.after.as_deref().map_or(Ok(0), seq)
-}
+/// The most entries of a unit that are looked at to find its bookings: where most of them are holds that came to
+/// nothing, a page is short.
+const GLANCE: i64 = 20_000;
 
 /// A query put together from the conditions that a filter asks for.
 struct Query<'a> {
@@ -33,6 +32,16 @@ impl<'a> Query<'a> {
         write!(self.sql, " {numbered}").expect("writing to a string");
     }
 
+    /// Reads on from a gap, in order of the column.
+    fn from(&mut self, seq: &str, order: Order, gap: &'a i64, fetch: &'a usize) {
+        let (beyond, way) = match order {
+            Order::OldestFirst => (">", "ASC"),
+            Order::NewestFirst => ("<=", "DESC"),
+        };
+        self.and(&format!("AND {seq} {beyond} ?"), gap);
+        self.and(&format!("ORDER BY {seq} {way} LIMIT ?"), fetch);
+    }
+
     fn run<T>(
         &self,
         from: &Connection,
@@ -44,51 +53,71 @@ impl<'a> Query<'a> {
 }
 
 /// Cuts the one row too many that was fetched to see whether there are more.
-fn page<T>(mut data: Vec<T>, limit: usize, seq: impl Fn(&T) -> u64) -> Page<T> {
+fn page<T>(mut data: Vec<T>, limit: usize, order: Order, seq: impl Fn(&T) -> i64) -> Page<T> {
     let more = data.len() > limit;
     data.truncate(limit);
-    let next = data.last().filter(|_| more).map(|last| seq(last).to_string());
+    let next = data.last().filter(|_| more).map(|last| order.behind(seq(last)).to_string());
     Page { data, next }
 }
+
+/// What [`record`] reads of an entry.
+const ENTRIES: &str =
+    "SELECT journal.seq, at_ms, actor, kind, journal.offer, units, hold, booking, before, after,
+                              lower(hex(hash)) FROM";
 
 pub(super) fn journal(
     from: &Connection,
     filter: &JournalFilter,
-    after: u64,
+    gap: i64,
     limit: usize,
 ) -> rusqlite::Result<Page<JournalRecord>> {
     let fetch = limit + 1;
     let offer = filter.offer.as_ref().map(|offer| offer.as_str());
     let hold = filter.hold.map(|hold| hold.to_string());
     let booking = filter.booking.map(|booking| booking.to_string());
-    let mut query = Query::new(
-        "SELECT seq, at_ms, actor, kind, offer, units, hold, booking, before, after, lower(hex(hash)) FROM journal",
-    );
-    query.and("WHERE seq > ?", &after);
-    match (&offer, &filter.unit) {
-        (Some(offer), Some(unit)) => {
-            query.and("AND seq IN (SELECT seq FROM journal_units WHERE unit = ?", unit);
-            query.and("AND offer = ?", offer);
-            query.and("AND seq > ?)", &after);
+    // A booking and a hold have few entries, and what else is asked is sifted from those. The entries of a unit or an
+    // offer are followed in its own index.
+    let has_few = hold.is_some() || booking.is_some();
+    let (mut query, seq) = match (&offer, &filter.unit) {
+        (Some(offer), Some(unit)) if !has_few => {
+            let mut query = Query::new(&format!("{ENTRIES} journal_units CROSS JOIN journal USING (seq)"));
+            query.and("WHERE journal_units.unit = ?", unit);
+            query.and("AND journal_units.offer = ?", offer);
+            (query, "journal_units.seq")
         }
-        (Some(offer), None) => {
-            query.and("AND seq IN (SELECT seq FROM journal_offers WHERE offer = ?", offer);
-            query.and("AND seq > ?", &after);
-            query.and("ORDER BY seq LIMIT ?)", &fetch);
+        (Some(offer), None) if !has_few => {
+            let mut query = Query::new(&format!("{ENTRIES} journal_offers CROSS JOIN journal USING (seq)"));
+            query.and("WHERE journal_offers.offer = ?", offer);
+            (query, "journal_offers.seq")
         }
-        (None, Some(unit)) => query.and("AND seq IN (SELECT seq FROM journal_units WHERE unit = ?)", unit),
-        (None, None) => {}
-    }
+        (offer, unit) => {
+            let mut query = Query::new(&format!("{ENTRIES} journal WHERE true"));
+            match (offer, unit) {
+                (Some(offer), Some(unit)) => {
+                    query.and("AND seq IN (SELECT seq FROM journal_units WHERE unit = ?", unit);
+                    query.and("AND offer = ?)", offer);
+                }
+                (None, Some(unit)) => {
+                    query.and("AND seq IN (SELECT seq FROM journal_units WHERE unit = ?)", unit);
+                }
+                (Some(offer), None) => {
+                    query.and("AND (?, seq) IN (SELECT offer, seq FROM journal_offers)", offer);
+                }
+                (None, None) => {}
+            }
+            (query, "journal.seq")
+        }
+    };
     if let Some(hold) = &hold {
         query.and("AND hold_seq = (SELECT seq FROM holds WHERE id = ?)", hold);
     }
     if let Some(booking) = &booking {
-        query.and("AND seq IN (SELECT seq FROM bookings WHERE id = ?", booking);
+        query.and("AND journal.seq IN (SELECT seq FROM bookings WHERE id = ?", booking);
         query.and("UNION ALL SELECT cancelled_seq FROM bookings WHERE id = ?", booking);
         query.and("UNION ALL SELECT seq FROM payment_entries WHERE booking = ?)", booking);
     }
-    query.and("ORDER BY seq LIMIT ?", &fetch);
-    Ok(page(query.run(from, record)?, limit, |record| record.seq))
+    query.from(seq, filter.order, &gap, &fetch);
+    Ok(page(query.run(from, record)?, limit, filter.order, |record| record.seq as i64))
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<JournalRecord> {
@@ -108,30 +137,34 @@ fn record(row: &Row<'_>) -> rusqlite::Result<JournalRecord> {
     })
 }
 
-/// The ids of a page of bookings, in the order they were made.
+/// The ids of a page of bookings, by when they were made.
 pub(super) fn bookings(
     from: &Connection,
     filter: &BookingFilter,
-    after: u64,
+    gap: i64,
     limit: usize,
 ) -> rusqlite::Result<Page<BookingId>> {
     let fetch = limit + 1;
-    let offer = filter.offer.as_ref().map(|offer| offer.as_str());
+    let offer = filter.offer.as_ref().map(|offer| offer.as_str()).unwrap_or_default();
     let holder = filter.holder.as_ref().map(|holder| holder.as_str());
     let payment = filter.payment.map(PaymentState::as_str);
     let intent = filter.intent.as_ref().map(|intent| intent.as_str());
-    let mut query = match &offer {
-        Some(offer) => {
+    let mut end = None;
+    let (mut query, seq) = match &filter.unit {
+        // A booking was made by an entry about its units.
+        Some(unit) => {
+            end = end_of_look(from, unit, offer, filter.order, gap)?;
+            let mut query = Query::new("SELECT seq, id FROM journal_units CROSS JOIN bookings USING (seq)");
+            query.and("WHERE journal_units.unit = ?", unit);
+            query.and("AND journal_units.offer = ?", &offer);
+            (query, "journal_units.seq")
+        }
+        None if filter.offer.is_some() => {
             let mut query = Query::new("SELECT seq, id FROM booking_offers JOIN bookings USING (seq)");
-            query.and("WHERE offer = ?", offer);
-            query.and("AND booking_offers.seq > ?", &after);
-            query
+            query.and("WHERE booking_offers.offer = ?", &offer);
+            (query, "booking_offers.seq")
         }
-        None => {
-            let mut query = Query::new("SELECT seq, id FROM bookings");
-            query.and("WHERE seq > ?", &after);
-            query
-        }
+        None => (Query::new("SELECT seq, id FROM bookings WHERE true"), "bookings.seq"),
     };
     if let Some(holder) = &holder {
         query.and("AND holder = ?", holder);
@@ -142,8 +175,39 @@ pub(super) fn bookings(
     if let Some(intent) = &intent {
         query.and("AND bookings.seq IN (SELECT booking_seq FROM payments WHERE intent = ?)", intent);
     }
-    query.and("ORDER BY seq LIMIT ?", &fetch);
-    let rows = query.run(from, |row| Ok((row.get::<_, u64>(0)?, row.get::<_, String>(1)?)))?;
-    let Page { data, next } = page(rows, limit, |(seq, _)| *seq);
+    if let Some(end) = &end {
+        let within = match filter.order {
+            Order::OldestFirst => "AND journal_units.seq <= ?",
+            Order::NewestFirst => "AND journal_units.seq > ?",
+        };
+        query.and(within, end);
+    }
+    query.from(seq, filter.order, &gap, &fetch);
+    let rows = query.run(from, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    let Page { data, next } = page(rows, limit, filter.order, |(seq, _)| *seq);
+    let next = next.or_else(|| end.map(|gap| gap.to_string()));
     Ok(Page { data: data.into_iter().filter_map(|(_, id)| id.parse().ok()).collect(), next })
+}
+
+/// The gap at which one look at a unit's entries stops; `None` where it comes to their end.
+fn end_of_look(
+    from: &Connection,
+    unit: &str,
+    offer: &str,
+    order: Order,
+    gap: i64,
+) -> rusqlite::Result<Option<i64>> {
+    let select = match order {
+        Order::OldestFirst => {
+            "SELECT seq FROM journal_units WHERE unit = ?1 AND offer = ?2 AND seq > ?3
+             ORDER BY seq ASC LIMIT 1 OFFSET ?4"
+        }
+        Order::NewestFirst => {
+            "SELECT seq FROM journal_units WHERE unit = ?1 AND offer = ?2 AND seq <= ?3
+             ORDER BY seq DESC LIMIT 1 OFFSET ?4"
+        }
+    };
+    let mut select = from.prepare_cached(select)?;
+    let last = select.query_row((unit, offer, gap, GLANCE), |row| row.get(0)).optional()?;
+    Ok(last.map(|last| order.behind(last)))
 }

@@ -281,8 +281,8 @@ impl Ledger for EmbeddedLedger {
         filter: BookingFilter,
         page: PageRequest,
     ) -> Result<Page<BookingView>, LedgerError> {
-        let (after, limit) = (lists::after(&page)?, page.limit.clamp(1, self.max_page));
-        let ids = self.list(move |from| lists::bookings(from, &filter, after, limit)).await?;
+        let (gap, limit) = (filter.order.begins(&page)?, page.limit.clamp(1, self.max_page));
+        let ids = self.list(move |from| lists::bookings(from, &filter, gap, limit)).await?;
         let data = self.ask(|to| Read::Bookings(ids.data, to)).await?;
         Ok(Page { data, next: ids.next })
     }
@@ -295,13 +295,17 @@ impl Ledger for EmbeddedLedger {
         Ok(leases.take(due, limit, lease))
     }
 
+    async fn payments_parked(&self) -> Result<usize, LedgerError> {
+        self.ask(Read::PaymentsParked).await
+    }
+
     async fn journal(
         &self,
         filter: JournalFilter,
         page: PageRequest,
     ) -> Result<Page<JournalRecord>, LedgerError> {
-        let (after, limit) = (lists::after(&page)?, page.limit.clamp(1, self.max_page));
-        self.list(move |from| lists::journal(from, &filter, after, limit)).await
+        let (gap, limit) = (filter.order.begins(&page)?, page.limit.clamp(1, self.max_page));
+        self.list(move |from| lists::journal(from, &filter, gap, limit)).await
     }
 
     fn changes(&self) -> broadcast::Receiver<Arc<[Change]>> {

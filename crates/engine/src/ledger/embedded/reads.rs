@@ -25,6 +25,7 @@ pub(super) enum Read {
     Bookings(Vec<BookingId>, Asker<Vec<BookingView>>),
     Claims(OfferId, Asker<Option<OfferClaims>>),
     PaymentsDue(usize, Asker<Vec<BookingView>>),
+    PaymentsParked(Asker<usize>),
     /// To be told when the tables show everything that is committed now.
     TablesCaughtUp(Asker<()>),
 }
@@ -41,6 +42,7 @@ impl Read {
             Self::Bookings(_, to) => tell(to, Err(why)),
             Self::Claims(_, to) => tell(to, Err(why)),
             Self::PaymentsDue(_, to) => tell(to, Err(why)),
+            Self::PaymentsParked(to) => tell(to, Err(why)),
             Self::TablesCaughtUp(to) => tell(to, Err(why)),
         }
     }
@@ -67,6 +69,7 @@ impl Read {
                 let due = state.payments_due(now).take(limit);
                 tell(to, Ok(due.map(|booking| booking_view(state, booking, now)).collect()));
             }
+            Self::PaymentsParked(to) => tell(to, Ok(state.payments_parked())),
             Self::TablesCaughtUp(to) => return Some(to),
         }
         None

@@ -491,7 +491,7 @@ impl Ledger for PostgresLedger {
         page: PageRequest,
     ) -> Result<Page<BookingView>, LedgerError> {
         let limit = page.limit.clamp(1, self.books.limits.max_page);
-        Ok(lists::bookings(&self.books, &filter, lists::after(&page)?, limit).await?)
+        Ok(lists::bookings(&self.books, &filter, filter.order.begins(&page)?, limit).await?)
     }
 
     async fn payments_due(&self, limit: usize, lease: Duration) -> Result<Vec<BookingView>, LedgerError> {
@@ -511,15 +511,19 @@ impl Ledger for PostgresLedger {
         Ok(due.into_iter().map(|booking| booking_view(&copy.state, booking, now)).collect())
     }
 
+    async fn payments_parked(&self) -> Result<usize, LedgerError> {
+        Ok(self.nearly_level().await?.state.payments_parked())
+    }
+
     async fn journal(
         &self,
         filter: JournalFilter,
         page: PageRequest,
     ) -> Result<Page<JournalRecord>, LedgerError> {
         let limit = page.limit.clamp(1, self.books.limits.max_page);
-        let after = lists::after(&page)?;
+        let gap = filter.order.begins(&page)?;
         drop(self.level().await?);
-        Ok(lists::journal(&self.books, &filter, after, limit).await?)
+        Ok(lists::journal(&self.books, &filter, gap, limit).await?)
     }
 
     fn changes(&self) -> broadcast::Receiver<Arc<[Change]>> {

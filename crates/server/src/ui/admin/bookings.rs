@@ -141,7 +141,7 @@ impl Asked {
             offer: given(&self.offer).map(|id| OfferId::new(&id)).transpose()?,
             holder: holder?,
             payment: payment.transpose()?,
-            intent: None,
+            ..BookingFilter::default()
         })
     }
 

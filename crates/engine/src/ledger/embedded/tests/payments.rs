@@ -115,6 +115,7 @@ async fn the_tables_show_every_payment_and_a_restart_forgets_none() {
     let manual = BookingFilter { payment: Some(PaymentState::Manual), ..BookingFilter::default() };
     let found = bench.ledger.bookings(manual, PageRequest { after: None, limit: 100 }).await.unwrap().data;
     assert_eq!(found.iter().map(|view| view.booking.id).collect::<Vec<_>>(), [booking_id(4)]);
+    assert_eq!(bench.ledger.payments_parked().await.unwrap(), 1);
     for (name, expected) in [("k1", "replayed"), ("k2", "replayed"), ("k3", "open"), ("k9", "open")] {
         let said = match bench.try_send(pay(100, 1), Some(key(name, 1))).await.unwrap() {
             Reply::Replayed(_) => "replayed",

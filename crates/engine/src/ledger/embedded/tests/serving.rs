@@ -4,7 +4,7 @@ use holdfast_domain::{Command, UnitState, Version};
 
 use super::bench::{Bench, booking_id, confirm, hold_id, key, offer_id, place, seat};
 use crate::ledger::{
-    BookingFilter, JournalFilter, Ledger, Outcome, PageRequest, Reply, Role, StoredKey,
+    BookingFilter, JournalFilter, Ledger, Order, Outcome, PageRequest, Reply, Role, StoredKey,
     embedded::{EmbeddedLedger, Limits, Settings, Storage, StoreError, keys},
 };
 
@@ -105,6 +105,69 @@ async fn lists_come_in_pages() {
     assert_eq!(seen, (1..=5).map(booking_id).collect::<Vec<_>>());
     let nonsense = PageRequest { after: Some("x".into()), limit: 2 };
     assert!(bench.ledger.bookings(BookingFilter::default(), nonsense).await.is_err());
+}
+
+#[tokio::test]
+async fn lists_are_read_from_the_newest_and_back_again() {
+    let bench = Bench::memory().open_for_sale().await;
+    for n in 1..=5 {
+        bench.done(place(n, "alice", vec![seat(n as u32)])).await;
+        bench.done(confirm(n, n)).await;
+    }
+    let offer = Some(offer_id("hall"));
+    let list = async |order, after, limit| {
+        let filter = BookingFilter { offer: offer.clone(), order, ..BookingFilter::default() };
+        let page = bench.ledger.bookings(filter, PageRequest { after, limit }).await.unwrap();
+        (page.data.iter().map(|view| view.booking.id).collect::<Vec<_>>(), page.next)
+    };
+    let (newest, gap) = list(Order::NewestFirst, None, 2).await;
+    assert_eq!(newest, [booking_id(5), booking_id(4)]);
+    let (earlier, _) = list(Order::NewestFirst, gap.clone(), 9).await;
+    assert_eq!(earlier, [3, 2, 1].map(booking_id));
+    assert_eq!(list(Order::OldestFirst, gap, 9).await, ([4, 5].map(booking_id).to_vec(), None));
+
+    for filter in [
+        JournalFilter::default(),
+        JournalFilter { offer: offer.clone(), ..JournalFilter::default() },
+        JournalFilter { offer: offer.clone(), unit: Some("A-5".into()), ..JournalFilter::default() },
+    ] {
+        let filter = JournalFilter { order: Order::NewestFirst, ..filter };
+        let page = bench.ledger.journal(filter, PageRequest { after: None, limit: 2 }).await.unwrap();
+        assert_eq!(page.data.iter().map(|record| record.seq).collect::<Vec<_>>(), [12, 11]);
+    }
+}
+
+#[tokio::test]
+async fn a_units_bookings_are_found_among_all_its_holds() {
+    let bench = Bench::memory().open_for_sale().await;
+    bench.done(place(1, "alice", vec![seat(1), seat(2)])).await;
+    bench.done(confirm(1, 1)).await;
+    bench.done(Command::Cancel { booking: booking_id(1) }).await;
+    bench.done(place(2, "bob", vec![seat(1)])).await;
+    bench.done(Command::ReleaseHold { hold: hold_id(2) }).await;
+    bench.done(place(3, "carol", vec![seat(1)])).await;
+    bench.done(confirm(3, 3)).await;
+    let of = async |unit: &str| {
+        let (offer, order) = (Some(offer_id("hall")), Order::NewestFirst);
+        let filter = BookingFilter { offer, unit: Some(unit.into()), order, ..BookingFilter::default() };
+        let page = bench.ledger.bookings(filter, ALL).await.unwrap();
+        page.data.iter().map(|view| view.booking.id).collect::<Vec<_>>()
+    };
+    assert_eq!(of("A-1").await, [booking_id(3), booking_id(1)]);
+    assert_eq!(of("A-2").await, [booking_id(1)]);
+    assert_eq!(of("A-3").await, []);
+}
+
+#[tokio::test]
+async fn a_holds_entries_are_found_however_many_others_its_offer_has() {
+    let bench = Bench::memory().open_for_sale().await;
+    for n in 1..=9 {
+        bench.done(place(n, "alice", vec![seat(n as u32)])).await;
+    }
+    let filter =
+        JournalFilter { offer: Some(offer_id("hall")), hold: Some(hold_id(9)), ..JournalFilter::default() };
+    let page = bench.ledger.journal(filter, PageRequest { after: None, limit: 2 }).await.unwrap();
+    assert_eq!(page.data.iter().map(|record| record.kind.as_str()).collect::<Vec<_>>(), ["hold_placed"]);
 }
 
 #[tokio::test]
