@@ -48,8 +48,8 @@ class LivePart extends HTMLElement {
     const asking = (this.#asking = new AbortController());
     try {
       const answer = await fetch(this.dataset.from, { signal: asking.signal, headers: { accept: "text/html" } });
-      // The session is over: the page says so better than a part of it.
-      if (answer.status === 401) return location.reload();
+      // The session is over: the page says so better than a part of it, unless it is another page that is being read.
+      if (answer.status === 401) return this.closest("main") ? location.reload() : undefined;
       if (answer.ok) this.#show(await answer.text());
       this.#wait = answer.ok ? this.#every : Math.min(this.#wait * 2, SLOWEST_MS);
     } catch (fault) {

@@ -98,7 +98,7 @@ fn lab() -> OpenApiRouter<Shared> {
 
 /// The same, for whoever has shown an administrator's key.
 fn organisers_pages() -> OpenApiRouter<Shared> {
-    use ui::admin::{booking, bookings, change, create, journal, offer, offers, room, sign_in, units};
+    use ui::admin::{booking, bookings, change, create, frame, journal, offer, offers, room, sign_in, units};
     let large = CompressionLayer::new;
     OpenApiRouter::new()
         .route("/admin", get(offers::list).layer(large()))
@@ -116,6 +116,7 @@ fn organisers_pages() -> OpenApiRouter<Shared> {
         .route("/admin/bookings/{id}", get(booking::read).layer(large()))
         .route("/admin/bookings/{id}/cancel", post(booking::cancel))
         .route("/admin/bookings/{id}/payment", post(booking::settle))
+        .route("/admin/payments", get(frame::payments))
         .route("/admin/journal", get(journal::read).layer(large()))
 }
 

@@ -8,7 +8,7 @@ use holdfast_engine::{
 use hyper::Method;
 use serde_json::json;
 
-use crate::app::{ADMIN_KEY, Answer, Client, TestApp, fest, hall, seat};
+use crate::app::{ADMIN_KEY, Answer, Client, TestApp, dr_lee, fest, hall, seat};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
@@ -365,10 +365,144 @@ async fn a_payment_that_needs_a_person_is_listed_and_settled() {
         Request { command: settle, actor: Actor::System, key: None, wording: None, deadline: far() };
     app.ledger.execute(request).await.unwrap();
     shows(&client.get("/admin/bookings?payment=manual").await.expect(200), &[&id, "Needs a person"]);
+    // Whichever page somebody looks at, it says so.
+    let waiting = "<span class=\"count\">1<span class=\"visually-hidden\"> waiting for a person";
+    for path in ["/admin", "/admin/journal", "/admin/new/seats", "/admin/offers/hall", "/admin/payments"] {
+        shows(&client.get(path).await.expect(200), &[waiting]);
+    }
+    app.client().get("/admin/payments").await.expect(401);
     let address = format!("/admin/bookings/{id}");
     shows(&client.get(&address).await, &["say what became of the money", "the amount is another"]);
     place(post(&client, &format!("{address}/payment"), "how=refunded").await);
-    shows(&client.get("/admin/bookings?payment=manual").await.expect(200), &["None."]);
+    let settled = client.get("/admin/bookings?payment=manual").await.expect(200);
+    shows(&settled, &["None."]);
+    assert!(!text(&settled).contains("class=\"count\""), "nothing waits");
+}
+
+/// The address that a link of that name leads to.
+#[track_caller]
+fn link(page: &Answer, name: &str) -> String {
+    let text = text(page);
+    let before = text.split(&format!(">{name}</a>")).next().filter(|before| before.len() < text.len());
+    let link = before.and_then(|before| before.rsplit("href=\"").next()).expect("a link of that name");
+    link.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&")
+}
+
+#[tokio::test]
+async fn the_newest_bookings_and_entries_come_first() {
+    let mut offer = fest();
+    offer["stock"]["lines"][0]["capacity"] = json!(100);
+    let app = TestApp::with_offer(offer).await;
+    let client = organiser(&app).await;
+    for n in 1..=60 {
+        let line = json!({"offer": "fest", "unit": "GA", "qty": 1});
+        let hold = app.admin().hold(json!({"holder": format!("buyer-{n:02}"), "lines": [line]})).await;
+        app.admin().book(&hold, &format!("k-{n}")).await.expect(201);
+    }
+    let rows = |page: &Answer| text(page).matches("data-head=\"Booking\"").count();
+    let newest = client.get("/admin/bookings?offer=fest").await.expect(200);
+    shows(&newest, &["buyer-60", "buyer-11"]);
+    assert_eq!(rows(&newest), 50);
+    let earlier = client.get(&link(&newest, "Earlier")).await.expect(200);
+    shows(&earlier, &["buyer-10", "buyer-01"]);
+    assert_eq!(rows(&earlier), 10);
+    let again = client.get(&link(&earlier, "Newer")).await.expect(200);
+    shows(&again, &["buyer-60", "buyer-11"]);
+    let api = app.admin().get("/v1/bookings?limit=1").await.json();
+    assert_eq!(api["data"][0]["holder"], "buyer-01", "the API keeps its order");
+
+    let journal = client.get("/admin/journal").await.expect(200);
+    shows(&journal, &["Booked by buyer-60.", "Booked by buyer-36."]);
+    assert!(!text(&journal).contains("Put on sale."));
+    let first = client.get(&link(&journal, "Earlier")).await.expect(200);
+    shows(&client.get(&link(&first, "Earlier")).await.expect(200), &["Put on sale.", "Newest"]);
+}
+
+#[tokio::test]
+async fn a_seats_bookings_are_found_with_the_one_that_has_it() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    let mut ids = Vec::new();
+    for (n, holder) in ["alice", "bob"].into_iter().enumerate() {
+        let hold = app.admin().hold(seat(holder, "A-3")).await;
+        let booking = app.admin().book(&hold, &format!("k-{n}")).await.expect(201).json();
+        ids.push(booking["id"].as_str().unwrap().to_owned());
+        if holder == "alice" {
+            app.admin().post(&format!("/v1/bookings/{}/cancel", ids[0]), json!({})).await.expect(200);
+        }
+    }
+    let page = client.get("/admin/bookings?offer=hall&unit=A-3").await.expect(200);
+    shows(&page, &["<b>A-3</b> at Night at the Hall is booked.", "has it now", "had it before"]);
+    let text = text(&page);
+    assert!(text.find(&ids[1]) < text.find(&ids[0]), "the newest first");
+    shows(&client.get("/admin/bookings?offer=hall&unit=A-4").await.expect(200), &["Nobody has ever booked"]);
+    shows(&client.get("/admin/bookings?unit=A-4").await.expect(400), &["Say which offer"]);
+    client.get("/admin/bookings?offer=hall&unit=Z-9").await.expect(404);
+
+    let found = app.admin().get("/v1/bookings?offer=hall&unit=A-3").await.expect(200).json();
+    let found: Vec<_> = found["data"].as_array().unwrap().iter().map(|booking| &booking["id"]).collect();
+    assert_eq!(found, [&json!(ids[0]), &json!(ids[1])]);
+    app.admin().get("/v1/bookings?unit=A-3").await.expect_problem(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn an_appointment_reads_as_its_buyer_reads_it() {
+    let app = TestApp::with_offer(dr_lee()).await;
+    let client = organiser(&app).await;
+    let line = json!({"offer": "dr-lee", "service": "consult", "start": "2026-11-16T09:00:00+01:00"});
+    let hold = app.admin().hold(json!({"holder": "alice", "lines": [line]})).await;
+    shows(&client.get("/admin/offers/dr-lee").await, &["consult, 30 minutes, Mon 16 Nov 2026, 09:00"]);
+    let id = app.admin().book(&hold, "k").await.expect(201).json()["id"].as_str().unwrap().to_owned();
+    let whole = "consult, 30 minutes, Mon 16 Nov 2026, 09:00 (Europe/Berlin)";
+    shows(&client.get("/admin/bookings").await, &[whole]);
+    let parts = ["consult, 30 minutes", "Mon 16 Nov 2026, 09:00 (Europe/Berlin)"];
+    shows(&client.get(&format!("/admin/bookings/{id}")).await, &parts);
+    let story = client.get("/admin/journal?offer=dr-lee&unit=2026-11-16T08:00Z").await.expect(200);
+    shows(&story, &["<h1>Mon 16 Nov 2026, 09:00 (Europe/Berlin)"]);
+}
+
+#[tokio::test]
+async fn a_long_story_is_told_in_parts() {
+    let app = TestApp::with_hall().await;
+    let client = organiser(&app).await;
+    for n in 1..=60 {
+        let hold = app.admin().hold(seat(&format!("buyer-{n:02}"), "A-3")).await;
+        app.admin().delete(&format!("/v1/holds/{hold}")).await.expect(204);
+        app.clock.advance_ms(10_000);
+    }
+    let newest = client.get("/admin/journal?offer=hall&unit=A-3&at=2026-11-15T18:00:00").await.expect(200);
+    shows(&newest, &["buyer-60", "Held for buyer-11", "is not among the entries shown here"]);
+    assert!(!text(&newest).contains("buyer-10"));
+    let earlier = client.get(&link(&newest, "Earlier")).await.expect(200);
+    shows(&earlier, &["buyer-10", "buyer-01", "a newer entry", "A-3 was free"]);
+}
+
+#[tokio::test]
+async fn a_stranger_hears_who_may_ask_before_what_there_is() {
+    let app = TestApp::with_hall().await;
+    for path in [
+        "/admin/bookings/nonsense/cancel",
+        "/admin/bookings/nonsense/payment",
+        "/admin/offers/NO!/units",
+        "/admin/offers/NO!/change",
+        "/admin/offers/NO!/room",
+    ] {
+        post(&app.client(), path, "").await.expect(401);
+        post(&organiser(&app).await, path, "").await.expect(404);
+    }
+}
+
+#[tokio::test]
+async fn every_line_of_a_stock_has_live_figures() {
+    let mut offer = fest();
+    offer["stock"]["lines"] =
+        json!([{"key": "GA", "capacity": 500, "price": 3000}, {"key": "VIP", "capacity": 20, "price": 9000}]);
+    let app = TestApp::with_offer(offer).await;
+    let client = organiser(&app).await;
+    let line = json!({"offer": "fest", "unit": "VIP", "qty": 3});
+    app.admin().hold(json!({"holder": "alice", "lines": [line]})).await;
+    let part = client.get("/admin/offers/fest/figures").await.expect(200);
+    shows(&part, &["unit=VIP", "<b>3</b> held", "<b>17</b> free", "<b>500</b> free"]);
 }
 
 #[tokio::test]

@@ -3,12 +3,13 @@
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
 use holdfast_domain::{BookingId, BookingState, Command, Money, PaymentState, Resolution};
-use holdfast_engine::ledger::{BookingView, JournalFilter, PageRequest};
+use holdfast_engine::ledger::{BookingView, JournalFilter, Order, PageRequest};
 
 use super::{
-    super::words,
-    Form, Notice, Submitted,
+    super::{lines::LineWords, words},
+    Form, Notice, Submitted, SubmittedTo,
     bookings::Standing,
+    frame::Frame,
     go, is_ours_to_say, refused, shown,
     story::{People, Told},
     submit,
@@ -26,7 +27,7 @@ const ENTRIES: usize = 200;
 #[derive(Template)]
 #[template(path = "admin/booking.html")]
 struct BookingPage {
-    notice: Option<Notice>,
+    frame: Frame,
     booking: Details,
     story: Vec<Told>,
 }
@@ -46,11 +47,9 @@ struct Details {
 }
 
 struct BookedLine {
-    offer: String,
-    offer_name: String,
+    /// As the buyer reads it.
+    words: LineWords,
     unit: String,
-    qty: u32,
-    price: String,
 }
 
 struct Paid {
@@ -95,13 +94,7 @@ impl Details {
 fn lines(view: &BookingView) -> Vec<BookedLine> {
     let line = |line: &holdfast_domain::Line| {
         let offer = view.offer_of(line);
-        BookedLine {
-            offer: offer.id().to_string(),
-            offer_name: offer.def().name.clone(),
-            unit: offer.key(line.unit),
-            qty: line.qty,
-            price: words::money(line.price, offer.currency()),
-        }
+        BookedLine { words: LineWords::of(line, offer, offer.currency()), unit: offer.key(line.unit) }
     };
     view.booking.lines.iter().map(line).collect()
 }
@@ -109,12 +102,15 @@ fn lines(view: &BookingView) -> Vec<BookedLine> {
 impl BookingPage {
     async fn load(app: &App, id: BookingId, notice: Option<Notice>) -> Result<Self, Problem> {
         let view = app.ledger().booking(id).await?.ok_or_else(Problem::unknown_booking)?;
-        let filter = JournalFilter { booking: Some(id), ..JournalFilter::default() };
+        let newest =
+            JournalFilter { booking: Some(id), order: Order::NewestFirst, ..JournalFilter::default() };
         let page = PageRequest { after: None, limit: ENTRIES };
-        let records = app.ledger().journal(filter, page).await?.data;
+        let mut records = app.ledger().journal(newest, page).await?.data;
+        // A booking's story is short, and told from its beginning.
+        records.reverse();
         let people = People::of(app, &records).await?;
         let story = records.iter().map(|record| Told::of(record, &people)).collect();
-        Ok(Self { notice, booking: Details::of(&view), story })
+        Ok(Self { frame: Frame::around(app, notice).await?, booking: Details::of(&view), story })
     }
 }
 
@@ -140,8 +136,7 @@ pub(crate) async fn read(
 /// `POST /admin/bookings/{id}/cancel`.
 pub(crate) async fn cancel(
     State(app): State<Shared>,
-    Of(booking): OfBooking,
-    Submitted { organiser, .. }: Submitted,
+    SubmittedTo(booking, Submitted { organiser, .. }): SubmittedTo<BookingId>,
 ) -> Result<Response, Problem> {
     change(&app, &organiser, booking, Command::Cancel { booking }, "cancelled").await
 }
@@ -149,8 +144,7 @@ pub(crate) async fn cancel(
 /// `POST /admin/bookings/{id}/payment`.
 pub(crate) async fn settle(
     State(app): State<Shared>,
-    Of(booking): OfBooking,
-    Submitted { organiser, form, .. }: Submitted,
+    SubmittedTo(booking, Submitted { organiser, form, .. }): SubmittedTo<BookingId>,
 ) -> Result<Response, Problem> {
     let (how, done) = match form.one("how") {
         Some("retry") => (Resolution::Retry, "looked"),

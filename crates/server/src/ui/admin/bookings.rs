@@ -1,11 +1,22 @@
-//! Finding bookings: by id, by holder, by offer, by how their payment stands.
+//! Finding bookings: by id, by holder, by offer, by one of its units, by how their payment stands. The newest come first.
 
 use askama::Template;
 use axum::{extract, http::Uri, response::Response};
-use holdfast_domain::{BookingId, BookingState, HoldId, HoldState, HolderId, OfferId, PaymentState};
-use holdfast_engine::ledger::{BookingFilter, BookingView, PageRequest};
+use holdfast_domain::{
+    BookingId, BookingState, HoldId, HoldState, HolderId, Kind, Line, Offer, OfferId, PaymentState,
+    UnitState, text,
+};
+use holdfast_engine::ledger::{BookingFilter, BookingView};
 
-use super::{super::words, Form, Notice, go, refused, shown};
+use super::{
+    super::{lines::LineWords, words},
+    Form, Notice,
+    frame::Frame,
+    go,
+    paging::{Place, Turned, Ways, turn},
+    refused, shown, spans,
+    unit::UnitNow,
+};
 use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
@@ -17,12 +28,32 @@ const SHOWN_AT_ONCE: usize = 50;
 #[derive(Template)]
 #[template(path = "admin/bookings.html")]
 struct BookingsPage {
-    notice: Option<Notice>,
+    frame: Frame,
     asked: Asked,
     payments: Vec<PaymentChoice>,
+    found: Found,
+}
+
+#[derive(Default)]
+struct Found {
+    /// The unit whose bookings these are, if one was asked for.
+    unit: Option<UnitWords>,
     bookings: Vec<BookingRow>,
-    /// The address of the next page.
-    next: Option<String>,
+    ways: Ways,
+}
+
+/// A unit, and who has it.
+struct UnitWords {
+    name: String,
+    offer: String,
+    offer_name: String,
+    key: String,
+    /// `is booked`, `is free`.
+    now: &'static str,
+    /// The booking that has it and its holder, where only one can.
+    has_it: Option<(String, String)>,
+    /// Somebody has it by a booking that is not among these.
+    is_further_back: bool,
 }
 
 /// What was asked for, as it was typed.
@@ -30,8 +61,9 @@ struct BookingsPage {
 struct Asked {
     q: String,
     offer: String,
+    unit: String,
     payment: String,
-    after: Option<String>,
+    place: Place,
 }
 
 struct PaymentChoice {
@@ -49,6 +81,8 @@ struct BookingRow {
     state: Standing,
     payment: Standing,
     at: String,
+    /// What it has to do with the unit that was asked for.
+    share: &'static str,
 }
 
 /// A state in a word, with the tone it has.
@@ -95,13 +129,22 @@ const fn payment_words(state: PaymentState) -> &'static str {
 pub(super) fn what(view: &BookingView) -> String {
     let per_offer = view.offers.iter().map(|offer| {
         let lines = view.booking.lines.iter().filter(|line| line.offer == *offer.id());
-        let units = lines.map(|line| match line.qty {
-            1 => offer.key(line.unit),
-            many => format!("{many} × {}", offer.key(line.unit)),
-        });
-        format!("{}: {}", offer.def().name, units.collect::<Vec<_>>().join(", "))
+        let units: Vec<String> = lines.map(|line| in_a_list(line, offer)).collect();
+        format!("{}: {}", offer.def().name, units.join(", "))
     });
     per_offer.collect::<Vec<_>>().join(" · ")
+}
+
+/// A line among others: a seat and a stock line by the key that organisers know, an appointment as its buyer reads it.
+pub(super) fn in_a_list(line: &Line, offer: &Offer) -> String {
+    let name = match offer.kind() {
+        Kind::Seats | Kind::Stock => offer.key(line.unit),
+        Kind::Slots => {
+            let LineWords { what, more, .. } = LineWords::of(line, offer, offer.currency());
+            [Some(what), more].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        }
+    };
+    if line.qty == 1 { name } else { format!("{} × {name}", line.qty) }
 }
 
 impl BookingRow {
@@ -115,6 +158,32 @@ impl BookingRow {
             state: Standing::of_booking(booking.state),
             payment: Standing::of_payment(booking.payment.as_ref().map(|payment| payment.state)),
             at: words::in_utc(booking.created_at),
+            share: match booking.state {
+                BookingState::Confirmed => "has it now",
+                BookingState::Pending => "has it while it is being paid",
+                BookingState::Cancelled { .. } => "had it before",
+                BookingState::Failed { .. } => "did not get it",
+            },
+        }
+    }
+}
+
+impl UnitWords {
+    fn of(unit: &UnitNow, page: &Turned<BookingView>) -> Self {
+        let has_it = |view: &&BookingView| {
+            matches!(view.booking.state, BookingState::Confirmed | BookingState::Pending)
+        };
+        let found = page.data.iter().find(has_it).filter(|_| unit.is_undivided());
+        Self {
+            name: unit.words(),
+            offer: unit.offer.offer.id().to_string(),
+            offer_name: unit.offer.offer.def().name.clone(),
+            key: unit.key.clone(),
+            now: spans::word(unit.state),
+            is_further_back: unit.state == UnitState::Booked
+                && page.earlier.is_some()
+                && !page.data.iter().any(|view| has_it(&view)),
+            has_it: found.map(|view| (view.booking.id.to_string(), view.booking.holder.to_string())),
         }
     }
 }
@@ -126,34 +195,33 @@ impl Asked {
         Self {
             q: text("q"),
             offer: text("offer"),
+            unit: text("unit"),
             payment: text("payment"),
-            after: form.one("after").map(str::to_owned),
+            place: Place::of(&form),
         }
     }
 
     fn filter(&self) -> Result<BookingFilter, Problem> {
         let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+        if self.offer.is_empty() && !self.unit.is_empty() {
+            return Err(Problem::invalid("Say which offer the unit is of."));
+        }
         let holder = given(&self.q).map(|name| HolderId::new(&name)).transpose();
         let payment = given(&self.payment).map(|name| {
             PaymentState::named(&name).ok_or_else(|| Problem::invalid("There is no such state of a payment."))
         });
         Ok(BookingFilter {
             offer: given(&self.offer).map(|id| OfferId::new(&id)).transpose()?,
+            unit: given(&self.unit).map(|unit| text::visible("unit", &unit, 64)).transpose()?,
             holder: holder?,
             payment: payment.transpose()?,
             ..BookingFilter::default()
         })
     }
 
-    /// The address of the page after this one.
-    fn page(&self, after: &str) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in [("q", &*self.q), ("offer", &self.offer), ("payment", &self.payment)] {
-            if !value.is_empty() {
-                query.append_pair(name, value);
-            }
-        }
-        format!("/admin/bookings?{}", query.append_pair("after", after).finish())
+    /// What was asked, to be asked again of another page.
+    fn fields(&self) -> [(&str, &str); 4] {
+        [("q", &self.q), ("offer", &self.offer), ("unit", &self.unit), ("payment", &self.payment)]
     }
 
     fn payments(&self) -> Vec<PaymentChoice> {
@@ -177,24 +245,38 @@ pub(crate) async fn find(
         return go(&format!("/admin/bookings/{id}"));
     }
     match list(&app, &asked).await {
-        Ok((bookings, next)) => {
-            let payments = asked.payments();
-            shown(&organiser, &BookingsPage { notice: None, asked, payments, bookings, next })
-        }
+        Ok(found) => shown(&organiser, &BookingsPage::of(&app, asked, found, None).await?),
         Err(problem) if super::is_ours_to_say(&problem) => {
-            let (notice, payments) = (Some(Notice::of(&problem)), asked.payments());
-            let page = BookingsPage { notice, asked, payments, bookings: Vec::new(), next: None };
+            let notice = Some(Notice::of(&problem));
+            let page = BookingsPage::of(&app, asked, Found::default(), notice).await?;
             refused(&organiser, &problem, &page)
         }
         Err(problem) => Err(problem),
     }
 }
 
-async fn list(app: &App, asked: &Asked) -> Result<(Vec<BookingRow>, Option<String>), Problem> {
-    let page = PageRequest { after: asked.after.clone(), limit: SHOWN_AT_ONCE };
-    let page = app.ledger().bookings(asked.filter()?, page).await?;
-    let next = page.next.map(|after| asked.page(&after));
-    Ok((page.data.iter().map(BookingRow::of).collect(), next))
+impl BookingsPage {
+    async fn of(app: &App, asked: Asked, found: Found, notice: Option<Notice>) -> Result<Self, Problem> {
+        let payments = asked.payments();
+        Ok(Self { frame: Frame::around(app, notice).await?, asked, payments, found })
+    }
+}
+
+async fn list(app: &App, asked: &Asked) -> Result<Found, Problem> {
+    let filter = asked.filter()?;
+    let unit = match (&filter.offer, &filter.unit) {
+        (Some(offer), Some(unit)) => Some(UnitNow::find(app, offer, unit).await?),
+        _ => None,
+    };
+    let page = turn(&asked.place, SHOWN_AT_ONCE, |order, page| {
+        app.ledger().bookings(BookingFilter { order, ..filter.clone() }, page)
+    });
+    let page = page.await?;
+    Ok(Found {
+        unit: unit.map(|unit| UnitWords::of(&unit, &page)),
+        bookings: page.data.iter().map(BookingRow::of).collect(),
+        ways: Ways::around(&page, "/admin/bookings", &asked.fields()),
+    })
 }
 
 /// The booking whose id was typed, or whose hold's.

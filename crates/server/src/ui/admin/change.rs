@@ -1,15 +1,10 @@
 //! What can be changed about an offer: its name and its terms. Its units and prices stay what they are.
 
 use axum::{extract::State, response::Response};
-use holdfast_domain::{Amendment, Command, InventoryDef, Moment, OfferDef};
+use holdfast_domain::{Amendment, Command, InventoryDef, Moment, OfferDef, OfferId};
 
-use super::{Form, Notice, Submitted, go, is_ours_to_say, offer::OfferPage, refused, submit};
-use crate::{
-    app::Shared,
-    problem::Problem,
-    routes::{InOffer, Of},
-    wire::time,
-};
+use super::{Form, Notice, Submitted, SubmittedTo, go, is_ours_to_say, offer::OfferPage, refused, submit};
+use crate::{app::Shared, problem::Problem, wire::time};
 
 /// The fields as the form shows them.
 pub(super) struct Settings {
@@ -85,8 +80,7 @@ fn amendment(form: &Form) -> Result<Amendment, Problem> {
 /// `POST /admin/offers/{offer}/change`.
 pub(crate) async fn change(
     State(app): State<Shared>,
-    Of(offer): InOffer,
-    Submitted { organiser, form, .. }: Submitted,
+    SubmittedTo(offer, Submitted { organiser, form, .. }): SubmittedTo<OfferId>,
 ) -> Result<Response, Problem> {
     let outcome = match amendment(&form) {
         Ok(amendment) => {

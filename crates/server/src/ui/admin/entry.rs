@@ -13,6 +13,7 @@ use crate::{
     auth::{organiser::Organiser, origin},
     body,
     problem::{Code, Problem},
+    routes::{Named, Of},
 };
 
 /// A form that a page of ours submitted for an organiser.
@@ -22,6 +23,21 @@ pub(crate) struct Submitted {
     pub form: Form,
     pub path: String,
     pub body: Bytes,
+}
+
+/// The same about the thing that its address names. Who asks comes before whether there can be such a thing.
+#[derive(Debug)]
+pub(crate) struct SubmittedTo<I>(pub I, pub Submitted);
+
+impl<I: Named> FromRequest<Shared> for SubmittedTo<I> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let named = Of::<I>::from_request_parts(&mut parts, app).await;
+        let submitted = Submitted::from_request(Request::from_parts(parts, body), app).await?;
+        Ok(Self(named.map_err(IntoResponse::into_response)?.0, submitted))
+    }
 }
 
 impl FromRequestParts<Shared> for Organiser {

@@ -1,19 +1,25 @@
-//! The journal for people: everything in order, or the story of one unit, with who had it, from when to when, and what
-//! whoever asked meanwhile was told.
+//! The journal for people: everything, or the story of one unit, with who had it, from when to when, and what whoever
+//! asked meanwhile was told. The newest comes first, and however much there is, a page shows so much of it.
 //!
 //! A refusal changes nothing and is not written down. But what stood in the way at a moment follows from what is, and a
 //! refusal follows from that: so the page can say why somebody heard no.
 
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{Moment, Offer, OfferId, UnitState, text};
-use holdfast_engine::ledger::{JournalFilter, JournalRecord, OfferView, PageRequest, SnapshotUnits};
+use holdfast_domain::{Moment, OfferId, text};
+use holdfast_engine::ledger::{
+    JournalFilter, JournalRecord, LedgerError, OfferView, Order, Page, PageRequest,
+};
 
 use super::{
     super::words,
-    Form, Notice, refused, shown,
-    spans::{self, Span},
+    Form, Notice,
+    frame::Frame,
+    paging::{Place, Turned, Ways, turn},
+    refused, shown,
+    spans::{self, Span, Stretch},
     story::{People, Told},
+    unit::UnitNow,
 };
 use crate::{
     app::{App, Shared},
@@ -23,18 +29,35 @@ use crate::{
 };
 
 const SHOWN_AT_ONCE: usize = 50;
-/// The longest story of a unit that is told at once; a seat changes hands a few times.
-const LONGEST_STORY: usize = 2_000;
+/// So much of a unit's story is told at once; a seat changes hands a few times.
+const STORY: usize = 100;
+/// A ledger that has no index of units looks through the offer's entries and gives up after a while: then it is asked to
+/// go on, so often.
+const LOOKS: usize = 4;
 
 #[derive(Template)]
 #[template(path = "admin/journal.html")]
 struct JournalPage {
-    notice: Option<Notice>,
+    frame: Frame,
     asked: Asked,
     unit: Option<UnitStory>,
     story: Vec<Told>,
-    /// The address of the next page.
-    next: Option<String>,
+    ways: Ways,
+}
+
+/// What there is to read on it.
+#[derive(Default)]
+struct Read {
+    unit: Option<UnitStory>,
+    story: Vec<Told>,
+    ways: Ways,
+}
+
+impl JournalPage {
+    async fn of(app: &App, asked: Asked, read: Read, notice: Option<Notice>) -> Result<Self, Problem> {
+        let Read { unit, story, ways } = read;
+        Ok(Self { frame: Frame::around(app, notice).await?, asked, unit, story, ways })
+    }
 }
 
 /// What was asked for, as it was typed.
@@ -43,14 +66,17 @@ struct Asked {
     offer: String,
     unit: String,
     at: String,
-    after: Option<String>,
+    place: Place,
 }
 
 struct UnitStory {
     key: String,
+    name: String,
+    offer: String,
     offer_name: String,
     now: &'static str,
-    /// Who had it and when; none where several may have a part of it at once.
+    is_undivided: bool,
+    /// Who had it and when, the last first; none where several may have a part of it at once.
     spans: Vec<Span>,
     /// The answer to "why was I refused then?".
     then: Option<String>,
@@ -60,8 +86,7 @@ impl Asked {
     fn of(uri: &Uri) -> Self {
         let form = Form::parse(uri.query().unwrap_or_default().as_bytes());
         let text = |name: &str| form.one(name).unwrap_or_default().trim().to_owned();
-        let after = form.one("after").map(str::to_owned);
-        Self { offer: text("offer"), unit: text("unit"), at: text("at"), after }
+        Self { offer: text("offer"), unit: text("unit"), at: text("at"), place: Place::of(&form) }
     }
 
     fn filter(&self) -> Result<JournalFilter, Problem> {
@@ -89,12 +114,9 @@ impl Asked {
             .map_err(|fault| Problem::invalid(format!("The moment {}.", fault.rule())))
     }
 
-    fn page(&self, after: &str) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if !self.offer.is_empty() {
-            query.append_pair("offer", &self.offer);
-        }
-        format!("/admin/journal?{}", query.append_pair("after", after).finish())
+    /// What was asked, to be asked again of another page.
+    fn fields(&self) -> [(&str, &str); 3] {
+        [("offer", &self.offer), ("unit", &self.unit), ("at", &self.at)]
     }
 }
 
@@ -106,88 +128,94 @@ pub(crate) async fn read(
 ) -> Result<Response, Problem> {
     let asked = Asked::of(&uri);
     match load(&app, &asked).await {
-        Ok((unit, story, next)) => shown(&organiser, &JournalPage { notice: None, asked, unit, story, next }),
+        Ok(read) => shown(&organiser, &JournalPage::of(&app, asked, read, None).await?),
         Err(problem) if super::is_ours_to_say(&problem) => {
             let notice = Some(Notice::of(&problem));
-            let page = JournalPage { notice, asked, unit: None, story: Vec::new(), next: None };
-            refused(&organiser, &problem, &page)
+            refused(&organiser, &problem, &JournalPage::of(&app, asked, Read::default(), notice).await?)
         }
         Err(problem) => Err(problem),
     }
 }
 
-type Loaded = (Option<UnitStory>, Vec<Told>, Option<String>);
-
-async fn load(app: &App, asked: &Asked) -> Result<Loaded, Problem> {
+async fn load(app: &App, asked: &Asked) -> Result<Read, Problem> {
     let filter = asked.filter()?;
     if let (Some(offer), Some(unit)) = (&filter.offer, &filter.unit) {
-        let (offer, unit) = (offer.clone(), unit.clone());
-        let records = whole_story(app, filter).await?;
-        let people = People::of(app, &records).await?;
-        let story = unit_story(app, &offer, &unit, asked.moment()?, &records, &people).await?;
-        let told = records.iter().map(|record| Told::of(record, &people)).collect();
-        return Ok((Some(story), told, None));
+        let unit = UnitNow::find(app, offer, unit).await?;
+        return unit_story(app, asked, &unit, &filter).await;
     }
-    let page = PageRequest { after: asked.after.clone(), limit: SHOWN_AT_ONCE };
-    let page = app.ledger().journal(filter, page).await?;
+    let page = turn(&asked.place, SHOWN_AT_ONCE, |order, page| {
+        app.ledger().journal(JournalFilter { order, ..filter.clone() }, page)
+    });
+    let page = page.await?;
     let people = People::of(app, &page.data).await?;
-    let told = page.data.iter().map(|record| Told::naming(record, &people)).collect();
-    Ok((None, told, page.next.map(|after| asked.page(&after))))
-}
-
-async fn whole_story(app: &App, filter: JournalFilter) -> Result<Vec<JournalRecord>, Problem> {
-    let mut records = Vec::new();
-    let mut after = None;
-    while records.len() < LONGEST_STORY {
-        let page = app.ledger().journal(filter.clone(), PageRequest { after, limit: 500 }).await?;
-        records.extend(page.data);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    Ok(records)
+    let story = page.data.iter().map(|record| Told::naming(record, &people)).collect();
+    Ok(Read { unit: None, story, ways: Ways::around(&page, "/admin/journal", &asked.fields()) })
 }
 
 async fn unit_story(
     app: &App,
-    id: &OfferId,
-    key: &str,
-    at: Option<Moment>,
-    records: &[JournalRecord],
-    people: &People,
-) -> Result<UnitStory, Problem> {
-    let view = app.ledger().offer(id).await?.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
-    let offer = &view.offer;
-    let unknown = || Problem::new(Code::UnknownUnit, format!("{id} has no unit {key:?}."));
-    let unit = offer.find(key).ok_or_else(unknown)?;
-    let state = state_now(app, offer, unit).await?;
-    let spans = match offer.capacity(unit) {
-        1 => spans::of(view.created_at, records, people, state),
-        _ => Vec::new(),
-    };
-    let then = at.map(|at| then(&view, key, at, &spans));
-    Ok(UnitStory {
-        key: key.to_owned(),
-        offer_name: offer.def().name.clone(),
-        now: spans::word(state),
+    asked: &Asked,
+    unit: &UnitNow,
+    filter: &JournalFilter,
+) -> Result<Read, Problem> {
+    let at = asked.moment()?;
+    let page = turn(&asked.place, STORY, |order, page| entries(app, filter, order, page));
+    let page = page.await?;
+    let people = People::of(app, &page.data).await?;
+    let mut spans = spans_of(unit, &page, &people);
+    let then = at.map(|at| then(&unit.offer, &unit.words(), at, unit.is_undivided(), &spans));
+    spans.reverse();
+    let story = UnitStory {
+        key: unit.key.clone(),
+        name: unit.words(),
+        offer: unit.offer.offer.id().to_string(),
+        offer_name: unit.offer.offer.def().name.clone(),
+        now: spans::word(unit.state),
+        is_undivided: unit.is_undivided(),
         spans,
         then,
+    };
+    Ok(Read {
+        unit: Some(story),
+        story: page.data.iter().map(|record| Told::of(record, &people)).collect(),
+        ways: Ways::around(&page, "/admin/journal", &asked.fields()),
     })
 }
 
-async fn state_now(app: &App, offer: &Offer, unit: u32) -> Result<UnitState, Problem> {
-    let unknown = || Problem::unknown_offer(offer.id().as_str());
-    let snapshot = app.ledger().snapshot(offer.id(), Some(unit..unit + 1)).await?.ok_or_else(unknown)?;
-    let at = match &snapshot.units {
-        SnapshotUnits::Dense(units) => units[unit as usize],
-        SnapshotUnits::Cells(cells) => cells.first().map(|&(_, unit)| unit).unwrap_or_default(),
+/// A page of a unit's entries.
+async fn entries(
+    app: &App,
+    filter: &JournalFilter,
+    order: Order,
+    page: PageRequest,
+) -> Result<Page<JournalRecord>, LedgerError> {
+    let mut found = Page { data: Vec::new(), next: page.after };
+    for _ in 0..LOOKS {
+        let rest = PageRequest { after: found.next, limit: page.limit - found.data.len() };
+        let more = app.ledger().journal(JournalFilter { order, ..filter.clone() }, rest).await?;
+        found.data.extend(more.data);
+        found.next = more.next;
+        if found.next.is_none() || found.data.len() == page.limit {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Who had it during the entries of this page, the first of them first.
+fn spans_of(unit: &UnitNow, page: &Turned<JournalRecord>, people: &People) -> Vec<Span> {
+    if !unit.is_undivided() {
+        return Vec::new();
+    }
+    let stretch = Stretch {
+        since: page.earlier.is_none().then_some(unit.offer.created_at),
+        now: page.newer.is_none().then_some(unit.state),
     };
-    Ok(at.state(offer.capacity(unit)))
+    spans::of(stretch, page.data.iter().rev(), people)
 }
 
 /// What stood in the way at that moment. The order is that of refusals: first whether it was on sale at all.
-fn then(view: &OfferView, key: &str, at: Moment, spans: &[Span]) -> String {
+fn then(view: &OfferView, name: &str, at: Moment, is_undivided: bool, spans: &[Span]) -> String {
     let when = words::to_the_second(at);
     if at < view.created_at {
         return format!("At {when} there was no such offer yet.");
@@ -201,16 +229,19 @@ fn then(view: &OfferView, key: &str, at: Moment, spans: &[Span]) -> String {
     match spans::at(spans, at) {
         Some(span) => match span.hears {
             Some(code) => format!(
-                "At {when} {key} was {}{}. Whoever else asked for it heard “{}” (entry {} of the journal stood in the way).",
+                "At {when} {name} was {}{}. Whoever else asked for it heard “{}” (entry {} of the journal stood in the way).",
                 span.word,
                 span.holder.as_ref().map(|holder| format!(" by {holder}")).unwrap_or_default(),
                 code.title(),
                 span.entry
             ),
-            None => format!("At {when} {key} was free. Whoever asked first got it."),
+            None => format!("At {when} {name} was free. Whoever asked first got it."),
         },
+        None if is_undivided => {
+            format!("{when} is not among the entries shown here: look for it in the earlier or newer ones.")
+        }
         None => {
-            format!("At {when} several could have a part of {key}; the entries below say who had how much.")
+            format!("At {when} several could have a part of {name}; the entries below say who had how much.")
         }
     }
 }

@@ -19,13 +19,16 @@ pub(crate) mod change;
 pub(crate) mod create;
 mod entry;
 mod figures;
+pub(crate) mod frame;
 pub(crate) mod journal;
 pub(crate) mod offer;
 pub(crate) mod offers;
+mod paging;
 pub(crate) mod room;
 pub(crate) mod sign_in;
 mod spans;
 mod story;
+mod unit;
 pub(crate) mod units;
 
 use askama::Template;
@@ -33,7 +36,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use entry::Submitted;
+use entry::{Submitted, SubmittedTo};
 use holdfast_domain::{Actor, Command};
 use holdfast_engine::ledger::{Outcome, Reply};
 

@@ -2,14 +2,16 @@
 
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{Currency, HoldState, Inventory, Money, Offer, OfferId};
+use holdfast_domain::{Currency, HoldState, Inventory, Money, Offer, OfferId, StockLine, Unit};
 use holdfast_engine::ledger::{BookingFilter, HoldView, OfferView, PageRequest, Snapshot, SnapshotUnits};
 
 use super::{
     super::words,
     Form, Notice,
+    bookings::in_a_list,
     change::Settings,
     figures::{self, Counted, Selling},
+    frame::Frame,
     room::{PlanFields, RoomPart},
     shown,
     units::{SeatGrid, StockRow},
@@ -27,7 +29,7 @@ const MOST_ADDED_UP: usize = 5_000;
 #[derive(Template)]
 #[template(path = "admin/offer.html")]
 pub(super) struct OfferPage {
-    pub notice: Option<Notice>,
+    frame: Frame,
     id: String,
     name: String,
     kind: &'static str,
@@ -56,8 +58,35 @@ struct FiguresPart {
     selling: Selling,
     counted: Counted,
     takings: Takings,
+    /// The lines of a stock, where it has several: together they are what is counted above.
+    lines: Vec<LineFigures>,
     ending: Vec<EndingHold>,
     version: String,
+}
+
+/// One line of a stock and its figures.
+struct LineFigures {
+    key: String,
+    capacity: String,
+    blocked: bool,
+    figures: Vec<figures::Figure>,
+}
+
+impl LineFigures {
+    fn all(snapshot: &Snapshot) -> Vec<Self> {
+        let (Inventory::Stock(lines), SnapshotUnits::Dense(units)) =
+            (snapshot.offer.inventory(), &snapshot.units)
+        else {
+            return Vec::new();
+        };
+        let line = |(line, unit): (&StockLine, &Unit)| Self {
+            key: line.key.clone(),
+            capacity: words::count(line.capacity.into()),
+            blocked: unit.blocked,
+            figures: figures::of(unit.counts(line.capacity)),
+        };
+        lines.iter().zip(units.iter()).map(line).filter(|_| lines.len() > 1).collect()
+    }
 }
 
 /// A hold that runs out soon.
@@ -75,7 +104,7 @@ impl EndingHold {
     fn of(view: &HoldView, offer: &OfferId) -> Self {
         let hold = &view.hold;
         let lines = hold.lines.iter().filter(|line| line.offer == *offer);
-        let units: Vec<String> = lines.map(|line| view.offer_of(line).key(line.unit)).collect();
+        let units: Vec<String> = lines.map(|line| in_a_list(line, view.offer_of(line))).collect();
         Self {
             holder: hold.holder.to_string(),
             units: units.join(", "),
@@ -142,6 +171,7 @@ impl FiguresPart {
             selling: Selling::of(view, app.clock.now()),
             counted: Counted::of(app, view).await?,
             takings: Takings::of(app, &view.offer, snapshot).await?,
+            lines: LineFigures::all(snapshot),
             ending: ending(app, view.offer.id()).await?,
             version: view.version.to_string(),
         })
@@ -170,7 +200,7 @@ impl OfferPage {
         }
         let board = app.rooms.board(id).await?;
         Ok(Self {
-            notice,
+            frame: Frame::around(app, notice).await?,
             room: RoomPart::of(id, board.as_ref()),
             plan: PlanFields::of(board.as_ref()),
             id: id.to_string(),

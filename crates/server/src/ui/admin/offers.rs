@@ -6,8 +6,8 @@ use holdfast_engine::ledger::OfferView;
 
 use super::{
     super::words,
-    Notice,
     figures::{Counted, Selling},
+    frame::Frame,
     shown,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Template)]
 #[template(path = "admin/offers.html")]
 struct OffersPage {
-    notice: Option<Notice>,
+    frame: Frame,
     list: OffersPart,
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let list = OffersPart::load(&app, &uri).await?;
-    shown(&organiser, &OffersPage { notice: None, list })
+    shown(&organiser, &OffersPage { frame: Frame::around(&app, None).await?, list })
 }
 
 /// `GET /admin/figures`.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::words,
-    Form, Notice, Submitted,
+    Form, Notice, Submitted, SubmittedTo,
     change::{field_of, moment_in, number_in},
     go, is_ours_to_say,
     offer::OfferPage,
@@ -143,8 +143,7 @@ pub(crate) async fn read(
 /// `POST /admin/offers/{offer}/room`: another plan, or one of the buttons.
 pub(crate) async fn control(
     State(app): State<Shared>,
-    Of(id): InOffer,
-    Submitted { organiser, form, .. }: Submitted,
+    SubmittedTo(id, Submitted { organiser, form, .. }): SubmittedTo<OfferId>,
 ) -> Result<Response, Problem> {
     match change(&app, &id, &form).await {
         Ok(done) => go(&format!("/admin/offers/{id}?done={done}#room")),

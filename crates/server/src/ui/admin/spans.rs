@@ -77,16 +77,24 @@ fn becomes(kind: &str) -> Option<UnitState> {
     }
 }
 
-/// The spans since the offer was made, the last of them open. Where the books say otherwise than the last entry, as when
-/// a hold has run out and nobody has written so yet, the books are right.
-pub(super) fn of(
-    created_at: Moment,
-    records: &[JournalRecord],
+/// How much of a unit's story some entries are.
+pub(super) struct Stretch {
+    /// When it was first on sale, if these are the first entries: until then it was free.
+    pub since: Option<Moment>,
+    /// How it stands, if these are the last.
+    pub now: Option<UnitState>,
+}
+
+/// The spans of that stretch, the first first and the last of them open. Where the books say otherwise than the last
+/// entry, as when a hold has run out and nobody has written so yet, the books are right.
+pub(super) fn of<'a>(
+    stretch: Stretch,
+    records: impl DoubleEndedIterator<Item = &'a JournalRecord> + Clone,
     people: &People,
-    state_now: UnitState,
 ) -> Vec<Span> {
-    let mut spans = vec![Span::begun(UnitState::Available, created_at, 0)];
-    for record in records {
+    let since = stretch.since.map(|since| Span::begun(UnitState::Available, since, 0));
+    let mut spans: Vec<Span> = since.into_iter().collect();
+    for record in records.clone() {
         let Some(state) = becomes(&record.kind) else { continue };
         // A hold ends when its time is up, however long after that it is written down.
         let ended = people.until(record.hold.as_ref()).filter(|_| record.kind == "hold_expired");
@@ -97,12 +105,16 @@ pub(super) fn of(
         }
         follow(&mut spans, span);
     }
-    let last = spans.last().map(|last| last.state);
-    if state_now == UnitState::Available && last == Some(UnitState::Held) {
-        let held = records.iter().rev().find(|record| record.kind == "hold_placed");
-        if let Some(end) = held.and_then(|record| people.until(record.hold.as_ref())) {
-            follow(&mut spans, Span::begun(UnitState::Available, end, 0));
+    let last = spans.last_mut();
+    match (last, stretch.now) {
+        (Some(last), None) => "a newer entry".clone_into(&mut last.until),
+        (Some(last), Some(UnitState::Available)) if last.state == UnitState::Held => {
+            let held = records.rev().find(|record| record.kind == "hold_placed");
+            if let Some(end) = held.and_then(|record| people.until(record.hold.as_ref())) {
+                follow(&mut spans, Span::begun(UnitState::Available, end, 0));
+            }
         }
+        _ => {}
     }
     spans
 }
@@ -148,7 +160,8 @@ mod tests {
             record(5, 30, "booking_cancelled"),
             record(6, 40, "units_blocked"),
         ];
-        let spans = of(Moment::from_s(0), &records, &People::default(), UnitState::Blocked);
+        let whole = Stretch { since: Some(Moment::from_s(0)), now: Some(UnitState::Blocked) };
+        let spans = of(whole, records.iter(), &People::default());
         let told: Vec<_> = spans.iter().map(|span| (span.word, span.from.ms() / 1000, span.hears)).collect();
         assert_eq!(
             told,
@@ -163,5 +176,14 @@ mod tests {
         assert_eq!(at(&spans, Moment::from_s(19)).unwrap().word, "held");
         assert_eq!(at(&spans, Moment::from_s(20)).unwrap().word, "booked");
         assert!(spans[4].to.is_none() && spans[3].to == Some(Moment::from_s(40)));
+    }
+
+    #[test]
+    fn a_part_of_a_story_claims_nothing_of_the_rest() {
+        let records = [record(12, 10, "hold_placed"), record(13, 20, "hold_released")];
+        let spans = of(Stretch { since: None, now: None }, records.iter(), &People::default());
+        let told: Vec<_> = spans.iter().map(|span| (span.word, span.until.as_str())).collect();
+        assert_eq!(told[1], ("free", "a newer entry"));
+        assert!(told.len() == 2 && at(&spans, Moment::from_s(9)).is_none());
     }
 }

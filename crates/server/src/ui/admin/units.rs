@@ -12,11 +12,12 @@ use holdfast_domain::{
 use holdfast_engine::ledger::{Cells, Snapshot, SnapshotUnits};
 use jiff::civil::Time;
 
-use super::{super::words, Form, Notice, Submitted, go, is_ours_to_say, offer::OfferPage, refused, submit};
+use super::{
+    super::words, Form, Notice, Submitted, SubmittedTo, go, is_ours_to_say, offer::OfferPage, refused, submit,
+};
 use crate::{
     app::{App, Shared},
     problem::Problem,
-    routes::{InOffer, Of},
     wire::availability::cell,
 };
 
@@ -59,9 +60,6 @@ pub(super) struct StockRow {
     pub key: String,
     pub capacity: u32,
     pub price: String,
-    pub free: u32,
-    pub held: u32,
-    pub booked: u32,
     pub blocked: bool,
 }
 
@@ -120,9 +118,6 @@ impl StockRow {
             key: line.key.clone(),
             capacity: line.capacity,
             price: words::money(line.price, currency),
-            free: unit.remaining(line.capacity),
-            held: unit.held,
-            booked: unit.booked,
             blocked: unit.blocked,
         };
         lines.iter().zip(units.iter()).map(row).collect()
@@ -245,8 +240,7 @@ fn named(offer: &Offer, name: &str) -> Result<Vec<String>, Problem> {
 /// `POST /admin/offers/{offer}/units`.
 pub(crate) async fn pick(
     State(app): State<Shared>,
-    Of(id): InOffer,
-    Submitted { organiser, form, .. }: Submitted,
+    SubmittedTo(id, Submitted { organiser, form, .. }): SubmittedTo<OfferId>,
 ) -> Result<Response, Problem> {
     match change(&app, &id, &organiser.actor, &form).await {
         Ok(place) => go(&place),

@@ -32,7 +32,7 @@ use sha2::{Digest, Sha256};
 use sheet::SheetDraft;
 use stock::StockDraft;
 
-use super::{Form, Notice, Submitted, go, is_ours_to_say, refused, shown};
+use super::{Form, Notice, Submitted, frame::Frame, go, is_ours_to_say, refused, shown};
 use crate::{
     app::{App, Shared},
     auth::organiser::Organiser,
@@ -43,7 +43,7 @@ use crate::{
 #[derive(Template)]
 #[template(path = "admin/create.html")]
 struct CreatePage {
-    notice: Option<Notice>,
+    frame: Frame,
     /// The form's own name for what it does, so that sending it twice is doing it once.
     key: String,
     terms: Terms,
@@ -115,10 +115,15 @@ fn offer(terms: &Terms, draft: &Draft) -> Result<Arc<Offer>, Problem> {
 }
 
 /// `GET /admin/new/{kind}`.
-pub(crate) async fn begin(Path(kind): Path<String>, organiser: Organiser) -> Result<Response, Problem> {
+pub(crate) async fn begin(
+    State(app): State<Shared>,
+    organiser: Organiser,
+    Path(kind): Path<String>,
+) -> Result<Response, Problem> {
     let (terms, draft) = (Terms::of(&Form::default()), Draft::of(&kind, &Form::default())?);
     let preview = PreviewPart::of(offer(&terms, &draft).as_deref().map_err(|_| None));
-    shown(&organiser, &CreatePage { notice: None, key: fresh_key(), terms, draft, preview })
+    let frame = Frame::around(&app, None).await?;
+    shown(&organiser, &CreatePage { frame, key: fresh_key(), terms, draft, preview })
 }
 
 fn fresh_key() -> String {
@@ -150,12 +155,15 @@ pub(crate) async fn send(
         (_, Err(problem)) => Err(Some(problem.clone())),
     };
     let preview = PreviewPart::of(made.as_deref().map_err(Some));
-    let page = |notice| CreatePage { notice, key, terms, draft, preview };
+    let page = async |notice| {
+        let frame = Frame::around(&app, notice).await?;
+        Ok::<_, Problem>(CreatePage { frame, key, terms, draft, preview })
+    };
     match outcome {
         Ok(place) => go(&place),
-        Err(None) => shown(&submitted.organiser, &page(None)),
+        Err(None) => shown(&submitted.organiser, &page(None).await?),
         Err(Some(problem)) if is_ours_to_say(&problem) => {
-            refused(&submitted.organiser, &problem, &page(Some(Notice::of(&problem))))
+            refused(&submitted.organiser, &problem, &page(Some(Notice::of(&problem))).await?)
         }
         Err(Some(problem)) => Err(problem),
     }
