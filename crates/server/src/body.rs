@@ -253,3 +253,17 @@ impl HttpBody for Timed {
         self.incoming.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alignment<F>(_: impl Fn(Request, &'static Shared, Option<Role>, usize) -> F) -> usize {
+        align_of::<F>()
+    }
+
+    #[test]
+    fn who_is_received_carries_no_timer() {
+        assert!(alignment(receive) <= 16, "the limiter's, perhaps: one that is seldom started is boxed");
+    }
+}

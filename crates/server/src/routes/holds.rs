@@ -115,3 +115,20 @@ pub(crate) async fn release(
 ) -> Result<Response, Problem> {
     app.submit(Command::ReleaseHold { hold }, caller.actor, None).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much is kept while a handler waits, and how it must lie in memory.
+    fn kept<A, B, F>(_: impl Fn(A, B) -> F) -> (usize, usize) {
+        (size_of::<F>(), align_of::<F>())
+    }
+
+    /// A timer wants its memory aligned to 128 bytes, which is the allocator's slow path: one that is seldom started is boxed.
+    #[test]
+    fn whoever_waits_for_a_hold_carries_little_and_no_timer() {
+        let (size, alignment) = kept(place);
+        assert!(size <= 2048 && alignment <= 16, "{size} bytes, aligned to {alignment}");
+    }
+}

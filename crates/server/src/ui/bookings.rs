@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::{extract::State, http::Uri, response::Response};
 use holdfast_domain::PaymentState;
-use holdfast_engine::ledger::{BookingFilter, BookingView, PageRequest};
+use holdfast_engine::ledger::{BookingFilter, BookingView, Order, PageRequest};
 
 use super::{Form, Visitor, booking::Stands, lines::LineWords, own_page, words};
 use crate::{
@@ -22,8 +22,8 @@ const LINES_NAMED: usize = 2;
 struct BookingsPage {
     /// The latest first.
     bookings: Vec<Card>,
-    /// Where those are that were made later.
-    later: Option<String>,
+    /// Where those are that were made before.
+    earlier: Option<String>,
 }
 
 struct Card {
@@ -40,7 +40,7 @@ struct Card {
 pub(crate) async fn list(State(app): State<Shared>, visitor: Visitor, uri: Uri) -> Result<Response, Problem> {
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let page = match visitor.is_new() {
-        true => BookingsPage { bookings: Vec::new(), later: None },
+        true => BookingsPage { bookings: Vec::new(), earlier: None },
         false => BookingsPage::of(&app, &visitor, query.one("after")).await?,
     };
     let mut response = own_page(&visitor, &page)?;
@@ -50,11 +50,12 @@ pub(crate) async fn list(State(app): State<Shared>, visitor: Visitor, uri: Uri) 
 
 impl BookingsPage {
     async fn of(app: &App, visitor: &Visitor, after: Option<&str>) -> Result<Self, Problem> {
-        let filter = BookingFilter { holder: Some(visitor.holder().clone()), ..BookingFilter::default() };
+        let (holder, order) = (Some(visitor.holder().clone()), Order::NewestFirst);
+        let filter = BookingFilter { holder, order, ..BookingFilter::default() };
         let page = PageRequest { after: after.map(str::to_owned), limit: SHOWN };
         let found = app.ledger().bookings(filter, page).await?;
-        let told = found.data.iter().rev().filter(|view| !was_only_declined(view));
-        Ok(Self { bookings: told.map(|view| Card::of(app, view)).collect(), later: found.next })
+        let told = found.data.iter().filter(|view| !was_only_declined(view));
+        Ok(Self { bookings: told.map(|view| Card::of(app, view)).collect(), earlier: found.next })
     }
 }
 

@@ -34,8 +34,8 @@ impl UnitNow {
     pub(super) fn words(&self) -> String {
         match self.offer.offer.inventory() {
             Inventory::Slots(calendar) => {
-                let start = calendar.local(calendar.begins(self.unit));
-                format!("{} ({})", words::local_day_and_time(start), calendar.timezone())
+                let start = words::day_and_time(calendar, calendar.begins(self.unit));
+                format!("{start} ({})", calendar.timezone())
             }
             Inventory::Seats(_) | Inventory::Stock(_) => self.key.clone(),
         }
