@@ -35,8 +35,14 @@ use crate::{
 pub(crate) async fn place(State(app): State<Shared>, FromAnyone(sent): FromAnyone) -> Response {
     let wanted = app.sensible(&sent, wanted(&sent)).await;
     let caller = sent.into_caller();
-    let mut response = claim(&app, &caller, wanted).await.into_response();
+    let claimed = claim(&app, &caller, wanted).await;
+    let (mut response, held) = claimed.unwrap_or_else(|problem| (problem.into_response(), None));
+    // Who they are goes first: many a client keeps one cookie and no more.
     caller.remember(&mut response);
+    if let Some(hold) = held {
+        // The shop's own pages find it then: what is claimed on the map is in the basket.
+        caller.keep(&app.auth.sessions, hold, &mut response);
+    }
     response
 }
 
@@ -49,16 +55,16 @@ fn wanted(sent: &Sent) -> Result<Wanted, Problem> {
     Ok((command, sent.idempotency()))
 }
 
-async fn claim(app: &App, caller: &Caller, wanted: Result<Wanted, Problem>) -> Result<Response, Problem> {
+/// The answer, and the hold that was had.
+async fn claim(
+    app: &App,
+    caller: &Caller,
+    wanted: Result<Wanted, Problem>,
+) -> Result<(Response, Option<HoldId>), Problem> {
     let (command, key) = wanted?;
     let reply = app.ask_for(caller, command, key, None).await?;
     let held = held(&reply);
-    let mut response = app.said(reply)?;
-    if let Some(hold) = held {
-        // The shop's own pages find it then: what is claimed on the map is in the basket.
-        caller.keep(&app.auth.sessions, hold, &mut response);
-    }
-    Ok(response)
+    Ok((app.said(reply)?, held))
 }
 
 /// Which hold it is that was had, also by whoever asks for the answer again.
