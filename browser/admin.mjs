@@ -145,6 +145,46 @@ house.test("a booking is found, cancelled and paid back", async (at) => {
   assert.equal((await at.shop.api.get(`/v1/bookings/${id}`)).payment.state, "refunded");
 });
 
+house.test("a seat's booking is found by its seat, with who has it now", async (at) => {
+  const holder = `seated-${randomUUID()}`;
+  const { id } = await booking(at.shop, ["B-3"], holder);
+  const page = await enter(at, "/admin/bookings");
+  await page.getByLabel("Offer").fill("hall");
+  await page.getByLabel("Its seat or unit").fill("B-3");
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByRole("status").getByText(`${holder} has it.`).waitFor();
+  await page.getByRole("row", { name: id }).getByText("has it now").waitFor();
+  await assertAccessible(page, "a seat's bookings");
+});
+
+house.test("a payment that needs a person is seen from any page, without a reload", async (at) => {
+  const page = await enter(at, "/admin");
+  const held = await at.shop.api.hold("hall", ["E-1"], `refunded-${randomUUID()}`);
+  const payment = { provider: "stripe", payment_method: "pm_simulator_refund_failure" };
+  const { id } = await at.shop.api.post("/v1/bookings", { hold: held.id, payment });
+  await at.shop.api.post(`/v1/bookings/${id}/cancel`);
+  for (let looks = 0; (await at.shop.api.get(`/v1/bookings/${id}`)).payment.state !== "manual"; looks += 1) {
+    assert.ok(looks < 2_000, "the bank refuses");
+  }
+  await page.evaluate(() => document.querySelector("nav live-part").refresh());
+  const link = page.getByRole("link", { name: "Payments 1 waiting for a person" });
+  await assertAccessible(page, "the figure beside the payments");
+  await link.click();
+  await page.getByRole("link", { name: id }).waitFor();
+});
+
+house.test("every line of a stock follows the sale", async (at) => {
+  const lines = [{ key: "GA", capacity: 500, price: 3000 }, { key: "VIP", capacity: 20, price: 9000 }];
+  await at.shop.api.post("/v1/offers", { id: "lines", name: "Two Lines", kind: "stock", currency: "EUR", stock: { lines } });
+  const page = await enter(at, "/admin/offers/lines");
+  const vip = page.locator(".line-figures li", { hasText: "VIP" });
+  await vip.getByText("20 free").waitFor();
+  await assertAccessible(page, "the lines of a stock");
+  await at.shop.api.hold("lines", ["VIP"]);
+  await vip.getByText("19 free").waitFor();
+  await vip.getByText("1 held").waitFor();
+});
+
 house.test("a seat's story says who had it and what the next one heard", async (at) => {
   await booking(at.shop, ["A-9"], "first-come");
   await at.shop.api.post("/v1/holds", { holder: "second", lines: [{ offer: "hall", unit: "A-9" }] }, { expect: 409 });

@@ -75,38 +75,9 @@ pub(super) fn journal(
     let offer = filter.offer.as_ref().map(|offer| offer.as_str());
     let hold = filter.hold.map(|hold| hold.to_string());
     let booking = filter.booking.map(|booking| booking.to_string());
-    // A booking and a hold have few entries, and what else is asked is sifted from those. The entries of a unit or an
-    // offer are followed in its own index.
-    let has_few = hold.is_some() || booking.is_some();
-    let (mut query, seq) = match (&offer, &filter.unit) {
-        (Some(offer), Some(unit)) if !has_few => {
-            let mut query = Query::new(&format!("{ENTRIES} journal_units CROSS JOIN journal USING (seq)"));
-            query.and("WHERE journal_units.unit = ?", unit);
-            query.and("AND journal_units.offer = ?", offer);
-            (query, "journal_units.seq")
-        }
-        (Some(offer), None) if !has_few => {
-            let mut query = Query::new(&format!("{ENTRIES} journal_offers CROSS JOIN journal USING (seq)"));
-            query.and("WHERE journal_offers.offer = ?", offer);
-            (query, "journal_offers.seq")
-        }
-        (offer, unit) => {
-            let mut query = Query::new(&format!("{ENTRIES} journal WHERE true"));
-            match (offer, unit) {
-                (Some(offer), Some(unit)) => {
-                    query.and("AND seq IN (SELECT seq FROM journal_units WHERE unit = ?", unit);
-                    query.and("AND offer = ?)", offer);
-                }
-                (None, Some(unit)) => {
-                    query.and("AND seq IN (SELECT seq FROM journal_units WHERE unit = ?)", unit);
-                }
-                (Some(offer), None) => {
-                    query.and("AND (?, seq) IN (SELECT offer, seq FROM journal_offers)", offer);
-                }
-                (None, None) => {}
-            }
-            (query, "journal.seq")
-        }
+    let (mut query, seq) = match hold.is_none() && booking.is_none() {
+        true => followed(&offer, &filter.unit),
+        false => (sifted(&offer, &filter.unit), "journal.seq"),
     };
     if let Some(hold) = &hold {
         query.and("AND hold_seq = (SELECT seq FROM holds WHERE id = ?)", hold);
@@ -118,6 +89,42 @@ pub(super) fn journal(
     }
     query.from(seq, filter.order, &gap, &fetch);
     Ok(page(query.run(from, record)?, limit, filter.order, |record| record.seq as i64))
+}
+
+/// The entries of a unit or an offer have an index of their own to follow; the column that is their order in it.
+fn followed<'a>(offer: &'a Option<&str>, unit: &'a Option<String>) -> (Query<'a>, &'static str) {
+    match (offer, unit) {
+        (Some(offer), Some(unit)) => {
+            let mut query = Query::new(&format!("{ENTRIES} journal_units CROSS JOIN journal USING (seq)"));
+            query.and("WHERE journal_units.unit = ?", unit);
+            query.and("AND journal_units.offer = ?", offer);
+            (query, "journal_units.seq")
+        }
+        (Some(offer), None) => {
+            let mut query = Query::new(&format!("{ENTRIES} journal_offers CROSS JOIN journal USING (seq)"));
+            query.and("WHERE journal_offers.offer = ?", offer);
+            (query, "journal_offers.seq")
+        }
+        (None, _) => (sifted(offer, unit), "journal.seq"),
+    }
+}
+
+/// A booking and a hold have few entries, and what else is asked is sifted from those.
+fn sifted<'a>(offer: &'a Option<&str>, unit: &'a Option<String>) -> Query<'a> {
+    let mut query = Query::new(&format!("{ENTRIES} journal WHERE true"));
+    if let Some(unit) = unit {
+        query.and("AND journal.seq IN (SELECT u.seq FROM journal_units AS u WHERE u.unit = ?", unit);
+        match offer {
+            Some(offer) => query.and("AND u.offer = ?)", offer),
+            None => query.sql.push(')'),
+        }
+    } else if let Some(offer) = offer {
+        query.and(
+            "AND EXISTS (SELECT 1 FROM journal_offers AS o WHERE o.offer = ? AND o.seq = journal.seq)",
+            offer,
+        );
+    }
+    query
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<JournalRecord> {

@@ -110,7 +110,7 @@ impl BookingPage {
         records.reverse();
         let people = People::of(app, &records).await?;
         let story = records.iter().map(|record| Told::of(record, &people)).collect();
-        Ok(Self { frame: Frame::around(app, notice).await?, booking: Details::of(&view), story })
+        Ok(Self { frame: Frame::around(app, notice).await, booking: Details::of(&view), story })
     }
 }
 

@@ -245,10 +245,10 @@ pub(crate) async fn find(
         return go(&format!("/admin/bookings/{id}"));
     }
     match list(&app, &asked).await {
-        Ok(found) => shown(&organiser, &BookingsPage::of(&app, asked, found, None).await?),
+        Ok(found) => shown(&organiser, &BookingsPage::of(&app, asked, found, None).await),
         Err(problem) if super::is_ours_to_say(&problem) => {
             let notice = Some(Notice::of(&problem));
-            let page = BookingsPage::of(&app, asked, Found::default(), notice).await?;
+            let page = BookingsPage::of(&app, asked, Found::default(), notice).await;
             refused(&organiser, &problem, &page)
         }
         Err(problem) => Err(problem),
@@ -256,9 +256,9 @@ pub(crate) async fn find(
 }
 
 impl BookingsPage {
-    async fn of(app: &App, asked: Asked, found: Found, notice: Option<Notice>) -> Result<Self, Problem> {
+    async fn of(app: &App, asked: Asked, found: Found, notice: Option<Notice>) -> Self {
         let payments = asked.payments();
-        Ok(Self { frame: Frame::around(app, notice).await?, asked, payments, found })
+        Self { frame: Frame::around(app, notice).await, asked, payments, found }
     }
 }
 

@@ -25,8 +25,10 @@ pub(super) struct PaymentsPart {
 }
 
 impl Frame {
-    pub(super) async fn around(app: &App, notice: Option<Notice>) -> Result<Self, Problem> {
-        Ok(Self { notice, payments: PaymentsPart::load(app).await? })
+    /// A page is not lost, nor what was typed on it, because nobody can say what else there is to do.
+    pub(super) async fn around(app: &App, notice: Option<Notice>) -> Self {
+        let payments = PaymentsPart::load(app).await.unwrap_or(PaymentsPart { waiting: None });
+        Self { notice, payments }
     }
 }
 

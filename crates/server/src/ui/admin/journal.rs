@@ -54,9 +54,9 @@ struct Read {
 }
 
 impl JournalPage {
-    async fn of(app: &App, asked: Asked, read: Read, notice: Option<Notice>) -> Result<Self, Problem> {
+    async fn of(app: &App, asked: Asked, read: Read, notice: Option<Notice>) -> Self {
         let Read { unit, story, ways } = read;
-        Ok(Self { frame: Frame::around(app, notice).await?, asked, unit, story, ways })
+        Self { frame: Frame::around(app, notice).await, asked, unit, story, ways }
     }
 }
 
@@ -128,10 +128,10 @@ pub(crate) async fn read(
 ) -> Result<Response, Problem> {
     let asked = Asked::of(&uri);
     match load(&app, &asked).await {
-        Ok(read) => shown(&organiser, &JournalPage::of(&app, asked, read, None).await?),
+        Ok(read) => shown(&organiser, &JournalPage::of(&app, asked, read, None).await),
         Err(problem) if super::is_ours_to_say(&problem) => {
             let notice = Some(Notice::of(&problem));
-            refused(&organiser, &problem, &JournalPage::of(&app, asked, Read::default(), notice).await?)
+            refused(&organiser, &problem, &JournalPage::of(&app, asked, Read::default(), notice).await)
         }
         Err(problem) => Err(problem),
     }

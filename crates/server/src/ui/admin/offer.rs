@@ -200,7 +200,7 @@ impl OfferPage {
         }
         let board = app.rooms.board(id).await?;
         Ok(Self {
-            frame: Frame::around(app, notice).await?,
+            frame: Frame::around(app, notice).await,
             room: RoomPart::of(id, board.as_ref()),
             plan: PlanFields::of(board.as_ref()),
             id: id.to_string(),

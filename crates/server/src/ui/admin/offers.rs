@@ -77,7 +77,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let list = OffersPart::load(&app, &uri).await?;
-    shown(&organiser, &OffersPage { frame: Frame::around(&app, None).await?, list })
+    shown(&organiser, &OffersPage { frame: Frame::around(&app, None).await, list })
 }
 
 /// `GET /admin/figures`.

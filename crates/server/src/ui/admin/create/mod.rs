@@ -122,7 +122,7 @@ pub(crate) async fn begin(
 ) -> Result<Response, Problem> {
     let (terms, draft) = (Terms::of(&Form::default()), Draft::of(&kind, &Form::default())?);
     let preview = PreviewPart::of(offer(&terms, &draft).as_deref().map_err(|_| None));
-    let frame = Frame::around(&app, None).await?;
+    let frame = Frame::around(&app, None).await;
     shown(&organiser, &CreatePage { frame, key: fresh_key(), terms, draft, preview })
 }
 
@@ -156,14 +156,14 @@ pub(crate) async fn send(
     };
     let preview = PreviewPart::of(made.as_deref().map_err(Some));
     let page = async |notice| {
-        let frame = Frame::around(&app, notice).await?;
-        Ok::<_, Problem>(CreatePage { frame, key, terms, draft, preview })
+        let frame = Frame::around(&app, notice).await;
+        CreatePage { frame, key, terms, draft, preview }
     };
     match outcome {
         Ok(place) => go(&place),
-        Err(None) => shown(&submitted.organiser, &page(None).await?),
+        Err(None) => shown(&submitted.organiser, &page(None).await),
         Err(Some(problem)) if is_ours_to_say(&problem) => {
-            refused(&submitted.organiser, &problem, &page(Some(Notice::of(&problem))).await?)
+            refused(&submitted.organiser, &problem, &page(Some(Notice::of(&problem))).await)
         }
         Err(Some(problem)) => Err(problem),
     }
