@@ -40,6 +40,13 @@ pub(super) struct Lanes {
     ordinary: Lane<mpsc::Sender<Job>>,
 }
 
+/// The way back into the lanes. It keeps none of them open.
+#[derive(Debug, Clone)]
+pub(super) struct Back {
+    urgent: Lane<mpsc::WeakSender<Job>>,
+    ordinary: Lane<mpsc::WeakSender<Job>>,
+}
+
 /// Where the jobs arrive; one worker at a time takes a batch.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -79,6 +86,30 @@ impl Lane<mpsc::Sender<Job>> {
     }
 }
 
+impl Lane<mpsc::WeakSender<Job>> {
+    fn put(&self, job: Job) {
+        let put = match self.end.upgrade() {
+            Some(jobs) => jobs.try_send(job).map_err(mpsc::error::TrySendError::into_inner),
+            None => Err(job),
+        };
+        match put {
+            Ok(()) => self.waiting.increment(1.0),
+            Err(job) => fail(vec![job], &LedgerError::Overloaded),
+        }
+    }
+}
+
+impl Back {
+    /// Nothing of these jobs was done: they wait as if nobody had taken them.
+    fn put(&self, jobs: Vec<Job>) {
+        for job in jobs {
+            job.start.put_back();
+            let lane = if is_urgent(&job.request.command) { &self.urgent } else { &self.ordinary };
+            lane.put(job);
+        }
+    }
+}
+
 impl Lane<mpsc::Receiver<Job>> {
     async fn next(&mut self) -> Option<Job> {
         let job = self.end.recv().await?;
@@ -98,6 +129,14 @@ impl Lanes {
         let (urgent, urgent_jobs) = lane("urgent", bound);
         let (ordinary, ordinary_jobs) = lane("ordinary", bound);
         (Self { urgent, ordinary }, Waiting { urgent: urgent_jobs, ordinary: ordinary_jobs })
+    }
+
+    pub(super) fn back(&self) -> Back {
+        let weak = |lane: &Lane<mpsc::Sender<Job>>| Lane {
+            end: lane.end.downgrade(),
+            waiting: lane.waiting.clone(),
+        };
+        Back { urgent: weak(&self.urgent), ordinary: weak(&self.ordinary) }
     }
 
     pub(super) async fn submit(&self, request: Request, start: Start) -> Result<Reply, LedgerError> {
@@ -138,29 +177,29 @@ impl Waiting {
 }
 
 /// Takes batches and settles them, until the lanes are closed and empty.
-pub(super) async fn work(books: Arc<Books>, waiting: Arc<Mutex<Waiting>>, turns: Arc<Semaphore>) {
+pub(super) async fn work(books: Arc<Books>, waiting: Arc<Mutex<Waiting>>, back: Back, turns: Arc<Semaphore>) {
     let max_batch = books.limits.max_batch;
     loop {
         let batch = waiting.lock().await.next(max_batch, &turns).await;
         let Some((jobs, turn)) = batch else { return };
         // A command that panics takes its batch with it, whose askers hear that the outcome is unknown; the copy it
         // may have changed is thrown away. Nobody else notices.
-        if AssertUnwindSafe(serve(&books, jobs, turn)).catch_unwind().await.is_err() {
+        if AssertUnwindSafe(serve(&books, jobs, &back, turn)).catch_unwind().await.is_err() {
             tracing::error!("a batch panicked, and was given up");
         }
     }
 }
 
-async fn serve(books: &Books, jobs: Vec<Job>, turn: Turn) {
+async fn serve(books: &Books, jobs: Vec<Job>, back: &Back, turn: Turn) {
     let mut jobs = second_look(books, wanted(jobs)).await;
     // From here on they are carried out, but for those who were told meanwhile that nothing happened.
     jobs.retain(|job| job.start.begin());
-    carry_out(books, jobs, turn).await;
+    carry_out(books, jobs, back, turn).await;
 }
 
 /// Tries until all are answered. An offer that somebody else keeps is waited for once; then the others are settled without
-/// it, and whoever needs it hears that there is too much to do.
-async fn carry_out(books: &Books, mut jobs: Vec<Job>, mut turn: Turn) {
+/// it, and whoever needs it goes back to the end of the lane: those behind may need other offers.
+async fn carry_out(books: &Books, mut jobs: Vec<Job>, back: &Back, mut turn: Turn) {
     let (mut attempts, mut also, mut patience) = (0, BTreeSet::new(), Patience::Wait);
     while !jobs.is_empty() {
         attempts += 1;
@@ -168,7 +207,7 @@ async fn carry_out(books: &Books, mut jobs: Vec<Job>, mut turn: Turn) {
             Ok(settled) => {
                 jobs = answer(jobs, settled, &mut also);
                 if patience == Patience::Skip {
-                    return fail(jobs, &LedgerError::Overloaded);
+                    return back.put(jobs);
                 }
             }
             Err(Trouble::Busy(why)) if patience == Patience::Wait => {

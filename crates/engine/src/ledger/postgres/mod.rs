@@ -386,7 +386,8 @@ impl PostgresLedger {
         let turns = Arc::new(tokio::sync::Semaphore::new(1));
         thread.spawn(feed::run(Arc::clone(&books), questions, limits.follow_every));
         for _ in 0..limits.batches {
-            thread.spawn(lanes::work(Arc::clone(&books), Arc::clone(&waiting), Arc::clone(&turns)));
+            let (books, waiting, turns) = (Arc::clone(&books), Arc::clone(&waiting), Arc::clone(&turns));
+            thread.spawn(lanes::work(books, waiting, lanes.back(), turns));
         }
         thread.spawn(known::run(Arc::clone(&books), keys));
         thread.spawn(upkeep::run(Arc::clone(&books)));

@@ -1,7 +1,9 @@
 //! Whether a request was begun or given up.
 //!
 //! ```text
-//! waits ─┬─► begun     it may take effect, whether or not anybody still waits for it
+//! waits ─┬─► begun     it may take effect, whether or not anybody still waits for it;
+//!   ▲    │     │       all of it rolled back, it waits again
+//!   └────┼─────┘
 //!        └─► given up  it never will
 //! ```
 //! Whoever comes first settles it for good, so that a caller who is told "nothing happened" is told the truth.
@@ -23,6 +25,12 @@ impl Start {
     #[must_use]
     pub(super) fn begin(&self) -> bool {
         self.settle(BEGUN)
+    }
+
+    /// Nothing of it has taken effect, and nothing will until it begins anew.
+    pub(super) fn put_back(&self) {
+        // One that was given up stays so.
+        let _ = self.0.compare_exchange(BEGUN, WAITS, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Whether it is certain that nothing of it will ever take effect.
@@ -47,6 +55,9 @@ mod tests {
         assert!(begun.begin() && begun.clone().begin(), "it may take several attempts");
         assert!(!begun.give_up());
         assert!(given_up.give_up());
+        given_up.put_back();
         assert!(!given_up.begin());
+        begun.put_back();
+        assert!(begun.give_up(), "rolled back, it waits like any other");
     }
 }
