@@ -253,9 +253,11 @@ fn walks(log: &str) -> BTreeSet<String> {
         let lines: Vec<&str> = plan.lines().take_while(|line| line.starts_with('\t')).collect();
         let begins = lines.iter().position(|line| line.contains("(cost=")).expect("a plan");
         let statement = lines[..begins].join(" ");
-        // A load reads all bookings, which the copy keeps, and what is claimed now.
+        // A load reads all bookings, which the copy keeps with the holds they were, and what is claimed now.
         let is_load = |table: &str| match table {
-            "bookings" => statement.contains("LEFT JOIN holdfast.payments p ON"),
+            "bookings" => {
+                ["LEFT JOIN holdfast.payments p ON", "AS booked"].iter().any(|of| statement.contains(of))
+            }
             "claims" => statement.contains("WHERE NOT booked"),
             _ => false,
         };

@@ -90,9 +90,10 @@ const HOLDS: Sql = Sql {
         "(SELECT * FROM holdfast.holds
           WHERE state <> 'active' AND state <> 'booked' AND ended_at > holdfast.at($1) AND ended_at < 'infinity'
           UNION ALL
-          SELECT booked.* FROM holdfast.bookings b
-          JOIN holdfast.holds booked ON booked.offer_id = b.offer_id AND booked.id = b.hold_id
-                                    AND booked.booking_id = b.id AND booked.state = 'booked'
+          SELECT booked.* FROM holdfast.bookings AS b
+          CROSS JOIN LATERAL (SELECT * FROM holdfast.holds
+                              WHERE offer_id = b.offer_id AND id = b.hold_id AND booking_id = b.id AND state = 'booked'
+                              LIMIT 1) AS booked
           UNION ALL
           SELECT open.* FROM (SELECT DISTINCT offer_id, hold_id FROM holdfast.claims WHERE NOT booked) AS live
           CROSS JOIN LATERAL (SELECT * FROM holdfast.holds
