@@ -24,7 +24,7 @@ const LOOKS = [
 const NOT_ON_A_PHONE = new Set([
   "hall-taken", "declined", "cancelled", "time-is-up", "refused", "queue", "queue-paused", "queue-sold-out", "sold-out",
   "not-yet", "not-found", "docs", "problems", "lab", "admin-sign-in", "admin-new-slots", "admin-csv", "admin-csv-fault",
-  "admin-payments", "admin-payment", "admin-room", "admin-room-paused", "admin-block",
+  "admin-payments", "admin-payment", "admin-seat", "admin-room", "admin-room-paused", "admin-block",
 ]);
 
 const DAY_MS = 86_400_000;
@@ -169,6 +169,10 @@ async function buy({ page, picture }) {
   await button(page, /^Pay €/).click();
   await page.getByRole("heading", { name: "It is yours" }).waitFor();
   await picture("booking", { whole: true });
+  const ticket = page.url();
+  await page.goto("/bookings");
+  await picture("bookings");
+  await page.goto(ticket);
   await page.getByText("Cancel this booking").click();
   await button(page, "Cancel it").click();
   await page.getByRole("heading", { name: "Cancelled" }).waitFor();
@@ -245,6 +249,7 @@ async function organise({ page, picture, isPhone, shop: { key, api } }, { bookin
   await picture("admin-csv-fault");
   for (const [path, name] of [
     ["/admin/bookings", "admin-bookings"],
+    ["/admin/bookings?offer=hall&unit=B-1", "admin-seat"],
     ["/admin/bookings?payment=manual", "admin-payments"],
     [`/admin/bookings/${booking}`, "admin-booking"],
     [`/admin/bookings/${refused}`, "admin-payment"],
