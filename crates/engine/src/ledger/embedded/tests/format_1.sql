@@ -1,12 +1,5 @@
--- Makes books of format 1 out of books of today in which nothing was ever paid: without the views, and with the tables
--- as they were made then.
-
-DROP VIEW readable_holds;
-DROP VIEW readable_bookings;
-DROP VIEW readable_payments;
-DROP VIEW readable_journal;
-ALTER TABLE journal ADD COLUMN at TEXT
-    GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', at_ms / 1000.0, 'unixepoch')) VIRTUAL;
+-- Makes books of format 1 out of books of format 3 in which nothing was ever paid: the two tables that had a narrower
+-- CHECK then, as they were made then.
 
 ALTER TABLE holds RENAME TO holds_2;
 CREATE TABLE holds (

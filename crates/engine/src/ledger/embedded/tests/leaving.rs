@@ -84,12 +84,8 @@ async fn books_from_before_anybody_could_leave_are_brought_up_to_date() {
     bench.ledger.shutdown().await;
     drop(bench);
     let file = Connection::open(dir.path().join("holdfast.db")).unwrap();
-    file.execute_batch(
-        "ALTER TABLE holds DROP COLUMN returns_at;
-         ALTER TABLE holds DROP COLUMN returns_ms;
-         PRAGMA user_version = 2;",
-    )
-    .unwrap();
+    file.execute_batch(include_str!("format_3.sql")).unwrap();
+    file.execute_batch("ALTER TABLE holds DROP COLUMN returns_ms; PRAGMA user_version = 2;").unwrap();
     drop(file);
     let bench = books(dir.path());
     bench.done(leave(1)).await;
