@@ -135,6 +135,6 @@ mod tests {
     #[test]
     fn whoever_waits_for_a_hold_carries_little_and_no_timer() {
         let (size, alignment) = kept(place);
-        assert!(size <= 2048 && alignment <= 16, "{size} bytes, aligned to {alignment}");
+        assert!(size <= 4096 && alignment <= 16, "{size} bytes, aligned to {alignment}");
     }
 }
