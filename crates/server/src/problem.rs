@@ -21,7 +21,7 @@ use holdfast_engine::{
 
 use crate::{assets, ui};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub code: Code,
     /// For the caller: what exactly, this time.
@@ -30,7 +30,7 @@ pub(crate) struct Problem {
     more: Option<Box<More>>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct More {
     conflict: Option<Arc<Conflict>>,
     /// The booking that stands in the way.

@@ -1,7 +1,7 @@
 //! Holds: placing them, and what can become of them.
 
 use axum::{
-    extract::State,
+    extract::{FromRequest, Request, State},
     response::{IntoResponse, Response},
 };
 use holdfast_domain::{Command, HoldId};
@@ -44,6 +44,14 @@ pub(crate) async fn place(State(app): State<Shared>, FromAnyone(sent): FromAnyon
         caller.keep(&app.auth.sessions, hold, &mut response);
     }
     response
+}
+
+/// The same, before and without the router: see [`layers`](crate::layers).
+pub(crate) async fn place_at_once(app: Shared, request: Request) -> Response {
+    match FromAnyone::from_request(request, &app).await {
+        Ok(sent) => place(State(app), sent).await,
+        Err(problem) => problem.into_response(),
+    }
 }
 
 type Wanted = (Command, Option<IdempotencyKey>);

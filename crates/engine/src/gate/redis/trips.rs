@@ -16,11 +16,7 @@
 //! A trip belongs to none of those who ask. Whoever gives up leaves the others where they are, and a pass that nobody
 //! waits for any more is given back.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    iter::repeat_n,
-    sync::Arc,
-};
+use std::{collections::HashMap, iter::repeat_n, sync::Arc};
 
 use holdfast_domain::{HoldId, OfferId, UnitState};
 use parking_lot::Mutex;
@@ -48,6 +44,9 @@ const MOST_UNITS: usize = 512;
 /// From so many on it is worth asking without names, at the risk of having to ask twice.
 const CROWD: usize = 8;
 
+/// After so many trips by name it is tried without again: what was in the way may be over.
+const BY_NAME: u32 = 64;
+
 /// Turns of the runtime for which a trip waits at most until more have come.
 const TURNS: usize = 16;
 
@@ -58,8 +57,8 @@ const MOST_OFFERS: usize = 4096;
 #[derive(Debug, Clone, Copy)]
 struct InVain {
     askers: usize,
-    /// Names were needed all the same: holders have a limit, or many share a unit.
-    by_name: bool,
+    /// Trips still to be made by name, for names were needed: holders have a limit, many share a unit, or something ended.
+    by_name: u32,
 }
 
 /// What the judge says of one claim.
@@ -122,13 +121,12 @@ impl Trips {
 
     /// Goes with the next trip, which sets out at once where none is under way.
     fn join(self: &Arc<Self>, offer: &OfferId, asker: Asker) {
-        match self.waiting.lock().entry(offer.clone()) {
-            Entry::Occupied(mut waiting) => waiting.get_mut().push(asker),
-            Entry::Vacant(nobody) => {
-                nobody.insert(vec![asker]);
-                tokio::spawn(Arc::clone(self).travel(offer.clone()));
-            }
+        let mut waiting = self.waiting.lock();
+        if let Some(line) = waiting.get_mut(offer) {
+            return line.push(asker);
         }
+        waiting.insert(offer.clone(), vec![asker]);
+        tokio::spawn(Arc::clone(self).travel(offer.clone()));
     }
 
     async fn travel(self: Arc<Self>, offer: OfferId) {
@@ -136,10 +134,11 @@ impl Trips {
             let last = self.in_vain.lock().get(&offer).copied();
             self.gather(&offer, last.map_or(0, |last| last.askers)).await;
             let Some(askers) = self.next(&offer) else { return };
-            let nameless = askers.len() >= CROWD && last.is_some_and(|last| !last.by_name);
+            let by_name = last.map_or(0, |last| last.by_name);
+            let nameless = askers.len() >= CROWD && last.is_some() && by_name == 0;
             let mut back = self.route.go(&offer, askers, nameless).await;
-            if let (Some(back), Some(last)) = (&mut back, last) {
-                back.by_name |= last.by_name;
+            if let Some(back) = &mut back {
+                back.by_name = back.by_name.max(by_name.saturating_sub(1));
             }
             self.remember(&offer, back);
         }
@@ -210,7 +209,8 @@ impl Route {
             }
         };
         let in_vain = answers.iter().all(Answer::is_taken);
-        let back = InVain { askers: askers.len(), by_name: nameless && by_name };
+        let by_name = if nameless && by_name { BY_NAME } else { 0 };
+        let back = InVain { askers: askers.len(), by_name };
         let mut unheard = Vec::new();
         for (asker, answer) in askers.into_iter().zip(answers) {
             let noted = matches!(answer, Answer::Pass);

@@ -47,8 +47,8 @@ impl Drop for Forger {
     }
 }
 
-/// The gates' scripts as they are put together in the engine: those of the slate have a common text before them, and
-/// judges another behind them.
+/// The gates' scripts as they are put together in the engine: those of the slate have a text before them that reads it,
+/// those that change it another behind that, and judges one more at the end.
 fn scripts() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/src/gate/redis");
     let read = |path: &Path| fs::read_to_string(path).expect("a script");
@@ -56,13 +56,15 @@ fn scripts() -> Vec<String> {
         let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
         files.filter(|path| path.extension().is_some_and(|extension| extension == "lua")).collect()
     };
-    let common = read(&folder.join("slate/slate.lua"));
+    let reading = read(&folder.join("slate/slate.lua"));
+    let writing = format!("{reading}\n{}", read(&folder.join("slate/write.lua")));
     let files = [in_folder(&folder), in_folder(&folder.join("slate"))].concat();
     let alone = files.iter().map(|path| read(path));
-    let on_the_slate = files.iter().map(|path| format!("{common}\n{}", read(path)));
+    let looking = files.iter().map(|path| format!("{reading}\n{}", read(path)));
+    let changing = files.iter().map(|path| format!("{writing}\n{}", read(path)));
     let asking = read(&folder.join("slate/ask.lua"));
-    let judges = files.iter().map(|path| format!("{common}\n{}\n{asking}", read(path)));
-    alone.chain(on_the_slate).chain(judges).collect()
+    let judges = files.iter().map(|path| format!("{writing}\n{}\n{asking}", read(path)));
+    alone.chain(looking).chain(changing).chain(judges).collect()
 }
 
 /// Puts every script that changes by these mistakes on the server.

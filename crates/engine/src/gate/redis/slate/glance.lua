@@ -2,8 +2,16 @@
 -- ARGV: bits, mark, now (the ledger's clock), then wishes: number of units, unit and quantity of each.
 -- Returns two lists, wish by wish: what to tell everybody, and whom not, because some of it is theirs. Nothing to tell
 -- where it depends on who asks: something is left, several share a unit, or holders have a limit.
+-- Rule: takes nothing out, and is short for it. Where something has ended nothing is told, and a judge takes it out.
 
-local ready, limit, cap = trusted(ARGV[2], tonumber(ARGV[3]))
+local now = tonumber(ARGV[3])
+local ready, limit, cap = believed(ARGV[2], now)
+
+local function has_ended()
+  return #redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1) > 0
+end
+
+local is_told = ready == PASS and limit == 0 and not has_ended()
 
 -- Who has some of these units; nothing where nobody can say.
 -- Rule: a name counts only where the sums agree that it is the one there is. Nodes that write no names may be about.
@@ -26,7 +34,7 @@ while at <= #ARGV do
   local units, after = {}, at + 1 + 2 * tonumber(ARGV[at])
   for i = at + 1, after - 1 do units[#units + 1] = tonumber(ARGV[i]) end
   at = after
-  local full = ready == PASS and limit == 0 and full_of(units, cap)
+  local full = is_told and full_of(units, cap)
   local owners = full and owners_of(units)
   told[#told + 1] = owners and full or {}
   whose[#whose + 1] = owners or {}

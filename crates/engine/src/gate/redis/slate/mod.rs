@@ -12,17 +12,21 @@ use redis::{Script, ScriptInvocation};
 use super::server::{Aside, Server};
 use crate::gate::Claim;
 
-/// A script of the slate: the common text, then its own.
-macro_rules! slate_script {
+/// A script that looks at the slate: how it is read, then its own text.
+macro_rules! reading_script {
     ($($file:literal),+) => {
         concat!(include_str!("slate.lua"), $("\n", include_str!($file)),+)
     };
+}
+/// The same for one that changes it.
+macro_rules! slate_script {
+    ($($file:literal),+) => { reading_script!("write.lua", $($file),+) };
 }
 pub(super) const LUA: &str = slate_script!("../lua.lua", "ask.lua");
 pub(super) const DECR: &str = slate_script!("../decr.lua", "ask.lua");
 pub(super) const BITMAP: &str = slate_script!("../bitmap.lua", "ask.lua");
 
-static GLANCE: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("glance.lua")));
+static GLANCE: LazyLock<Script> = LazyLock::new(|| Script::new(reading_script!("glance.lua")));
 static KEEP: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("keep.lua")));
 static END: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("end.lua")));
 static GIVE_BACK: LazyLock<Script> = LazyLock::new(|| Script::new(slate_script!("give_back.lua")));
