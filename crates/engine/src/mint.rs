@@ -1,7 +1,7 @@
-//! Fresh identifiers: 128 bits from the operating system's generator, drawn in blocks so that a hold does not
-//! cost a system call.
+//! What is drawn: fresh identifiers, 128 bits from the operating system's generator, in blocks so that a hold does not
+//! cost a system call; and how long to wait, where many must not do so equally long.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, time::Duration};
 
 use holdfast_domain::{BookingId, HoldId};
 
@@ -18,6 +18,12 @@ pub fn hold_id() -> HoldId {
 
 pub fn booking_id() -> BookingId {
     BookingId::from_bits(random_bits())
+}
+
+/// Somewhere between the two.
+pub fn wait_between(least: Duration, most: Duration) -> Duration {
+    let span = most.saturating_sub(least).as_micros().max(1);
+    least + Duration::from_micros((random_bits() % span) as u64)
 }
 
 /// 128 random bits.

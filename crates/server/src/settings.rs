@@ -60,7 +60,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// A connection on which nothing is asked is closed after this time.
     pub idle_timeout: Duration,
-    /// How long a connection that was told to come back is not listened to; those who wait as told never notice.
+    /// How long a connection that was told to come back should wait. One that does not is heard one to four times as late;
+    /// those who wait as told never notice.
     pub shed_pause: Duration,
     /// How long answers under way may take once the server is told to stop.
     pub shutdown_grace: Duration,

@@ -38,9 +38,9 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Figure>, Failure> {
     Ok(vec![goodput(&tallies), answers(&tallies[1]), memory(grown, plan.connections * (TIMES - 1))])
 }
 
-/// A server keeps those it sent away from asking again for a second: a stretch has to see them come back several times.
+/// A server keeps those it sent away from asking again for one to four seconds: a stretch has to see them come back.
 fn long(rounds: Rounds) -> Rounds {
-    Rounds { warm_up: 1, counted: rounds.counted.div_ceil(2), stretch: rounds.stretch * 4 }
+    Rounds { warm_up: 1, stretch: rounds.stretch * 4, ..rounds }
 }
 
 /// A server with room for so many at once, and seats to sell.

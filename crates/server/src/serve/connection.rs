@@ -3,6 +3,7 @@
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::http::Request;
+use holdfast_engine::mint;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -53,8 +54,10 @@ impl Connection {
             async move {
                 // An impatient client costs a timer here, and not the work that others need to be served: ten times as
                 // many as there is room for, none of whom waits as told, would otherwise be most of what there is to do.
-                if let Some(then) = watch.heard_again() {
-                    Box::pin(sleep_until(then)).await;
+                if let Some(then) = watch.heard_again().filter(|then| Instant::now() < *then) {
+                    // Those who were sent away together are not heard together, and not as soon as if they had waited.
+                    let later = mint::wait_between(Duration::ZERO, limits.shed_pause * 3);
+                    Box::pin(sleep_until(then + later)).await;
                 }
                 let response = layers.answer(request, arrival).await;
                 if response.extensions().get::<Shed>().is_some() {

@@ -179,7 +179,8 @@ impl Counting {
             if now >= *give_up.get_or_insert(now + self.settings.pass_wait) {
                 return Judged::Waited;
             }
-            Box::pin(tokio::time::sleep(jitter(Duration::from_millis(2), Duration::from_millis(8)))).await;
+            let a_moment = mint::wait_between(Duration::from_millis(2), Duration::from_millis(8));
+            Box::pin(tokio::time::sleep(a_moment)).await;
         }
     }
 
@@ -395,12 +396,6 @@ pub(super) fn count(verdict: &'static str) {
 
 fn asked(verdict: &'static str) -> Counter {
     metrics::counter!("holdfast_gate_asked_total", "verdict" => verdict)
-}
-
-/// Somewhere between the two.
-pub(super) fn jitter(least: Duration, most: Duration) -> Duration {
-    let span = most.saturating_sub(least).as_micros().max(1);
-    least + Duration::from_micros((mint::random_bits() % span) as u64)
 }
 
 /// What a commit means for one offer's slate.

@@ -19,7 +19,7 @@ use tokio::{task::AbortHandle, time::Instant};
 
 use super::{
     Parts,
-    counting::{count, jitter, passed},
+    counting::{count, passed},
     quorum::{Keys, Quorum, Taken},
     server::Server,
     settings::{LockSettings, Settings},
@@ -77,7 +77,7 @@ impl Lock {
                 }
                 Ok(Taken::Busy) => {
                     let (least, most) = self.settings.pause;
-                    tokio::time::sleep(jitter(least, most)).await;
+                    tokio::time::sleep(mint::wait_between(least, most)).await;
                 }
             }
         };

@@ -125,7 +125,8 @@ impl Place {
             connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
         }
         connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "cache_size", -65_536)?;
+        // SQLite looks through all of its cache at a commit that moved a page of a tree, which is nearly every one.
+        connection.pragma_update(None, "cache_size", -16_384)?;
         connection.pragma_update(None, "wal_autocheckpoint", 16_384)?;
         connection.pragma_update(None, "temp_store", "memory")
     }

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use holdfast_domain::{Hold, Moment, OfferId, State};
 
 use super::{Books, answers, batch::Patience, rows::offers_of, session::Trouble};
-use crate::ledger::embedded::instant_now;
+use crate::{ledger::embedded::instant_now, mint};
 
 /// Ended holds or answers forgotten at once: few enough that nobody waits long for the copy.
 const FORGET_SLICE: usize = 1_000;
@@ -28,8 +28,8 @@ pub(super) async fn run(books: Arc<Books>) {
             _ => pause,
         };
         // A different moment on every node, so that they do not all sweep the same holds.
-        let jitter = wait.mul_f64(f64::from(crate::mint::random_bits() as u8) / 512.0);
-        tokio::time::sleep(wait + jitter.min(SOONEST)).await;
+        let later = SOONEST.min(wait / 2);
+        tokio::time::sleep(mint::wait_between(wait, wait + later)).await;
         if books.limits.tidy_every.is_some() {
             let tidied = tidy(&books, &mut left).await;
             failed = tidied.is_err();

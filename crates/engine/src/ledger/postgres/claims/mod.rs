@@ -48,6 +48,7 @@ use crate::{
         embedded::{instant_now, lanes::is_urgent},
         views::{of_booking, offers_of, outcome},
     },
+    mint,
     strategy::Claiming,
 };
 
@@ -152,9 +153,8 @@ pub(super) async fn execute(
 
 /// A little longer every time, and never the same for two who lost to each other.
 pub(super) async fn pause(attempt: u32) {
-    let most_ms = 2 << attempt.min(5);
-    let ms = crate::mint::random_bits() as u64 % most_ms;
-    tokio::time::sleep(Duration::from_millis(ms)).await;
+    let most = Duration::from_millis(2 << attempt.min(5));
+    tokio::time::sleep(mint::wait_between(Duration::ZERO, most)).await;
 }
 
 /// What a decision would touch, as far as the copy knows.
