@@ -121,6 +121,25 @@ impl Sale {
     }
 }
 
+/// An epoch begins when a node could not tell Redis of an end, and until the others hear of it they may refuse what is
+/// free. On a busy machine that happens without any trouble of our making: a command takes longer than it may.
+pub(super) const NOTE_EPOCHS: &str = "CREATE TABLE epochs_begun (at timestamptz DEFAULT clock_timestamp());
+    CREATE FUNCTION note_epoch() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO epochs_begun DEFAULT VALUES; RETURN NULL; END $$;
+    CREATE TRIGGER note_epoch AFTER UPDATE ON holdfast.gate_epoch EXECUTE FUNCTION note_epoch();
+    SELECT 'noted'";
+const EPOCHS_BEGUN: &str =
+    "SELECT coalesce(string_agg((extract(epoch FROM at) * 1e6)::bigint::text, ' '), '') FROM epochs_begun";
+/// From what was lost to the epoch that follows, and from there until every node has looked.
+const BEFORE_AN_EPOCH: Micros = 1_000_000;
+const AFTER_AN_EPOCH: Micros = 1_500_000;
+
+pub(super) fn epochs(sale: &Sale, house: &House) -> Vec<(Micros, Micros)> {
+    let begun = sale.rows(house, EPOCHS_BEGUN);
+    let begun = begun.split_whitespace().map(|at| at.parse::<Micros>().expect("microseconds"));
+    begun.map(|at| (at - BEFORE_AN_EPOCH, at + AFTER_AN_EPOCH)).collect()
+}
+
 /// Takes out, one after the other, the refusals that were false and came while there was trouble.
 fn without_stale_refusals(mut history: History, troubles: &[(Micros, Micros)]) -> (History, usize) {
     let mut taken_out = 0;
@@ -180,6 +199,7 @@ fn across_a_sentinel_failover_they_are_linearizable() {
     let (house, seed) = (House::quick(), seed("a history across a failover"));
     let servers = Servers::sentinel();
     let sale = Sale::open(&house, Strategy::Lua, &servers.addresses(), Whose::PostgreSql, unhurried());
+    sale.rows(&house, NOTE_EPOCHS);
     let over = std::sync::atomic::AtomicBool::new(false);
     let refused = || sale.nodes[0].said().refused();
     let until_refused_again = || {
@@ -199,5 +219,8 @@ fn across_a_sentinel_failover_they_are_linearizable() {
         until_refused_again();
         over.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    sale.judged(&house, "lua across a Sentinel failover", seed);
+    // What ends while there is no master is reported to nobody. The node that could not say it begins an epoch, and the
+    // others may refuse that for as long as it takes them to hear of it.
+    let unheard = epochs(&sale, &house);
+    sale.judged_but_for(&house, "lua across a Sentinel failover", seed, &unheard);
 }
