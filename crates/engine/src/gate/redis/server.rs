@@ -24,7 +24,7 @@ use redis::{
 use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use super::{address::Address, breaker::Breaker, dial, settings::Settings};
+use super::{address::Address, breaker::Breaker, dial, met::Met, settings::Settings};
 use crate::clock::Clock;
 
 /// Why the gate did not judge. Bookings go on: the ledger is asked.
@@ -61,9 +61,7 @@ pub(super) struct Server {
 
 #[derive(Debug)]
 struct Shared {
-    link: RwLock<Option<Link>>,
-    /// Which life of which servers the connection leads to.
-    life: RwLock<Option<Arc<str>>>,
+    met: RwLock<Met<Link>>,
     breaker: Breaker,
     timeout: Duration,
     /// The connection is gone: the keeper should not sleep on.
@@ -89,8 +87,7 @@ impl Server {
     /// Begins to keep a connection. Needs a Tokio runtime; needs no Redis yet.
     pub(super) fn keep(address: Address, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
         let shared = Arc::new(Shared {
-            link: RwLock::new(None),
-            life: RwLock::new(None),
+            met: RwLock::new(Met::nobody()),
             breaker: Breaker::new(settings.failures_to_open, settings.trials, clock),
             timeout: settings.timeout,
             cut: Notify::new(),
@@ -122,9 +119,9 @@ impl Server {
         self.shared.attempt(async |link| link.query(command).await).await
     }
 
-    /// Tells one life of the servers from another; `None` while nobody has seen them.
+    /// Tells one life of the servers from another; `None` while nobody has seen those that the connection leads to.
     pub(super) fn life(&self) -> Option<Arc<str>> {
-        self.shared.life.read().clone()
+        self.shared.met.read().life()
     }
 
     pub(super) fn trouble_since(&self) -> Option<Moment> {
@@ -169,7 +166,7 @@ impl Link {
 
 impl Shared {
     async fn attempt<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
-        if self.link.read().is_none() || !self.breaker.admits() {
+        if self.met.read().is_nobody() || !self.breaker.admits() {
             return Err(Aside::OutOfReach);
         }
         self.say(work).await
@@ -177,14 +174,14 @@ impl Shared {
 
     /// Whatever the breaker thinks.
     async fn say<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
-        let link = self.link.read().clone();
-        let Some(mut link) = link else { return Err(Aside::OutOfReach) };
+        let met = self.met.read().link();
+        let Some((number, mut link)) = met else { return Err(Aside::OutOfReach) };
         match tokio::time::timeout(self.timeout, work(&mut link)).await {
             Ok(Ok(answer)) => {
                 self.breaker.went_well();
                 Ok(answer)
             }
-            Ok(Err(error)) => Err(self.failed(&error)),
+            Ok(Err(error)) => Err(self.failed(number, &error)),
             Err(_) => {
                 self.breaker.went_wrong();
                 Err(Aside::TimedOut)
@@ -192,13 +189,13 @@ impl Shared {
         }
     }
 
-    fn failed(&self, error: &RedisError) -> Aside {
+    fn failed(&self, number: u64, error: &RedisError) -> Aside {
         if error.is_timeout() {
             self.breaker.went_wrong();
             return Aside::TimedOut;
         }
         if error.is_io_error() || error.is_connection_dropped() {
-            self.cut();
+            self.cut(number);
             return Aside::OutOfReach;
         }
         tracing::debug!(%error, "Redis refused the gate's command");
@@ -206,10 +203,22 @@ impl Shared {
         Aside::Failed
     }
 
-    fn cut(&self) {
-        self.breaker.cut();
-        *self.link.write() = None;
-        self.cut.notify_one();
+    /// What was seen through this connection. The breaker hears of it only where nobody has cut it meanwhile.
+    fn seen(&self, number: u64, life: Arc<str>) -> bool {
+        let mut met = self.met.write();
+        let there = met.seen(number, life);
+        if there {
+            self.breaker.seen_well();
+        }
+        there
+    }
+
+    fn cut(&self, number: u64) {
+        let mut met = self.met.write();
+        if met.cut(number) {
+            self.breaker.cut();
+            self.cut.notify_one();
+        }
     }
 }
 
@@ -237,43 +246,48 @@ impl Keeper {
     }
 
     async fn look_after(&mut self, shared: &Shared) -> bool {
-        if shared.link.read().is_none() {
-            match tokio::time::timeout(self.patience, self.connector.connect()).await {
-                Ok(Ok(link)) => *shared.link.write() = Some(link),
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, "the gate cannot connect to Redis");
-                    return false;
-                }
-                Err(_) => return false,
-            }
+        let met = shared.met.read().link();
+        let Some((number, link)) = met else { return self.connect(shared).await };
+        let well = self.look_at(shared, number, link).await;
+        // Asked also of a master that says nothing: another may have taken its place.
+        if self.connector.has_moved().await {
+            shared.cut(number);
+            return false;
         }
-        let link = shared.link.read().clone();
-        let Some(mut link) = link else { return false };
-        let patience = if shared.breaker.is_open() { self.patience } else { 2 * shared.timeout };
-        let seen = tokio::time::timeout(patience, look_at(&mut link)).await;
-        let moved = self.connector.has_moved().await;
-        match seen {
-            Ok(Ok(life)) if !moved => {
-                *shared.life.write() = Some(life);
-                shared.breaker.seen_well();
-                true
+        well
+    }
+
+    /// And looks, but asks no Sentinel whether that is the master: it was just named.
+    async fn connect(&mut self, shared: &Shared) -> bool {
+        match tokio::time::timeout(self.patience, self.connector.connect()).await {
+            Ok(Ok(link)) => {
+                let number = shared.met.write().meet(link.clone());
+                self.look_at(shared, number, link).await
             }
-            Ok(Ok(_)) => {
-                shared.cut();
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "the gate cannot connect to Redis");
                 false
             }
+            Err(_) => false,
+        }
+    }
+
+    async fn look_at(&self, shared: &Shared, number: u64, mut link: Link) -> bool {
+        let patience = if shared.breaker.is_open() { self.patience } else { 2 * shared.timeout };
+        match tokio::time::timeout(patience, look_at(&mut link)).await {
+            Ok(Ok(life)) => shared.seen(number, life),
             // An answer, but not the one that was wanted: it can be read, perhaps, but not be written to.
             Ok(Err(error))
                 if !error.is_io_error() && !error.is_connection_dropped() && !error.is_timeout() =>
             {
                 shared.breaker.cut();
                 if self.connector.follows_a_name() {
-                    shared.cut();
+                    shared.cut(number);
                 }
                 false
             }
             Ok(Err(_)) => {
-                shared.cut();
+                shared.cut(number);
                 false
             }
             Err(_) => {
@@ -341,6 +355,7 @@ impl Connector {
             Address::Sentinel { .. } => {
                 let master = self.named_master().await?;
                 self.master = Some(master.addr().to_string());
+                self.looks = 0;
                 self.to_one(&master).await
             }
         }
