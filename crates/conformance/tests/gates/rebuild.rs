@@ -7,13 +7,13 @@ use holdfast_domain::{Command, Currency, OfferId, PayTerms, PaymentOutcome, Reas
 use holdfast_engine::{
     clock::Clock as _,
     gate::{
-        Verdict,
+        GateBooks as _, Verdict,
         redis::{Settings, Strategy},
     },
     ledger::{IdempotencyKey, Ledger as _, LedgerError, Reply},
     mint,
 };
-use holdfast_rigs::Redis;
+use holdfast_rigs::{FaultProxy, Redis};
 
 use crate::shop::{SOON, Shop, by_key, hall, hall_with, now, price, request, seat, settings};
 
@@ -218,6 +218,39 @@ async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {
     }
     node.held("bob", seat("A-1")).await;
     cut_off.resume().unwrap();
+}
+
+/// As in a planned failover: one node has moved and built its slate there, the other still reports to the old master,
+/// which says yes to everything. When it moves, nobody knows what was lost, but that something may be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_moves_to_another_master_counts_on_nothing_that_the_old_one_heard() {
+    let [old, new] = [(); 2].map(|()| Redis::start().unwrap());
+    // Nothing is built anew for being old.
+    let lasting = Settings { renew_every: 100 * SOON, ..settings() };
+    let node = Shop::new(Strategy::Lua, &new.url(), lasting.clone());
+    node.sell(hall()).await;
+    let hold = node.held("alice", seat("A-1")).await;
+    node.until_refused("bob", seat("A-1")).await;
+    let proxy = FaultProxy::start(old.address()).await.unwrap();
+    let address = format!("redis://{}", proxy.address());
+    let late = Shop::beside(node.ledger.clone(), node.clock.clone(), Strategy::Lua, &address, lasting);
+    late.until_refused("bob", seat("A-1")).await;
+    let epoch = node.ledger.epoch().await.unwrap();
+    late.release(&hold).await;
+    assert_eq!(late.gate_says("bob", seat("A-1")).await, None, "the old master has heard of it");
+    assert!(node.gate_says("bob", seat("A-1")).await.is_some(), "the new one has not");
+    assert_eq!(node.ledger.epoch().await.unwrap(), epoch, "to meet a server is no move");
+
+    proxy.lead_to(new.address());
+    let moved = now();
+    while node.gate_says("bob", seat("A-1")).await.is_some() {
+        assert!(moved.elapsed() < SOON, "still refused after {SOON:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    node.held("bob", seat("A-1")).await;
+    for one in [&node, &late] {
+        one.until_refused("carol", seat("A-1")).await;
+    }
 }
 
 /// Committed, but the answer was lost: nobody has heard that it is free, and yet it is.

@@ -7,6 +7,9 @@
 //! ```
 //! A life belongs to the connection it was seen through: what is said of one that is gone says nothing of the next,
 //! which may lead to another server. Until that one was seen, no slate there can be believed.
+//!
+//! Leaving one life for another is a move. What the servers that were left had acknowledged last, the others may never
+//! have heard of.
 
 use std::sync::Arc;
 
@@ -16,6 +19,9 @@ pub(super) struct Met<L> {
     now: Option<Meeting<L>>,
     /// Connections so far, so that each has a number.
     links: u64,
+    /// The life that was seen last, also when the connection to it is gone.
+    last: Option<Arc<str>>,
+    moves: u64,
 }
 
 #[derive(Debug)]
@@ -27,7 +33,7 @@ struct Meeting<L> {
 
 impl<L: Clone> Met<L> {
     pub(super) const fn nobody() -> Self {
-        Self { now: None, links: 0 }
+        Self { now: None, links: 0, last: None, moves: 0 }
     }
 
     pub(super) fn is_nobody(&self) -> bool {
@@ -50,9 +56,18 @@ impl<L: Clone> Met<L> {
         self.now.as_ref()?.life.clone()
     }
 
+    /// How often one life was left for another.
+    pub(super) const fn moves(&self) -> u64 {
+        self.moves
+    }
+
     /// The life that this connection leads to. False where it is gone: then nobody knows where the next one leads.
     pub(super) fn seen(&mut self, number: u64, life: Arc<str>) -> bool {
         let Some(now) = self.now.as_mut().filter(|now| now.number == number) else { return false };
+        if self.last.as_ref().is_some_and(|last| *last != life) {
+            self.moves += 1;
+        }
+        self.last = Some(Arc::clone(&life));
         now.life = Some(life);
         true
     }
@@ -81,6 +96,24 @@ mod tests {
         assert!(!met.seen(first, "a".into()) && met.life().is_none(), "not the first one's");
         assert!(met.seen(second, "b".into()));
         assert_eq!(met.life().as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_life_that_follows_another_is_a_move_and_the_first_one_is_none() {
+        let mut met = Met::nobody();
+        let mut moves_after = |life: &str, is_cut: bool| {
+            let number = met.link().map_or_else(|| met.meet(()), |(number, ())| number);
+            assert!(met.seen(number, life.into()));
+            if is_cut {
+                met.cut(number);
+            }
+            met.moves()
+        };
+        assert_eq!(moves_after("a", false), 0, "nobody was left");
+        assert_eq!(moves_after("a", true), 0, "the same as ever");
+        assert_eq!(moves_after("a", true), 0, "the same through another connection");
+        assert_eq!(moves_after("b", false), 1);
+        assert_eq!(moves_after("a", false), 2, "through the same connection, as in a Cluster");
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Rebuilds {
         let began = Instant::now();
         let name = format!("{:032x}", mint::random_bits());
         // The mark is read before the books: what is built is at least as new as it says.
-        let mark = self.epochs.mark(&self.server)?;
+        let mark = self.epochs.mark()?;
         let build = Build { name: &name, mark: &mark };
         let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
         let is_doubted = why == Why::Doubted;

@@ -66,6 +66,8 @@ struct Shared {
     timeout: Duration,
     /// The connection is gone: the keeper should not sleep on.
     cut: Notify,
+    /// Another life than before was seen.
+    moved: Notify,
 }
 
 #[derive(Clone)]
@@ -91,6 +93,7 @@ impl Server {
             breaker: Breaker::new(settings.failures_to_open, settings.trials, clock),
             timeout: settings.timeout,
             cut: Notify::new(),
+            moved: Notify::new(),
         });
         let keeper = Keeper {
             of: Arc::downgrade(&shared),
@@ -122,6 +125,16 @@ impl Server {
     /// Tells one life of the servers from another; `None` while nobody has seen those that the connection leads to.
     pub(super) fn life(&self) -> Option<Arc<str>> {
         self.shared.met.read().life()
+    }
+
+    /// How often another life was seen than the one before. Counted before that life is told.
+    pub(super) fn moves(&self) -> u64 {
+        self.shared.met.read().moves()
+    }
+
+    /// Waits for the next move, or returns at once for one that nobody has waited for.
+    pub(super) async fn moved(&self) {
+        self.shared.moved.notified().await;
     }
 
     pub(super) fn trouble_since(&self) -> Option<Moment> {
@@ -206,9 +219,13 @@ impl Shared {
     /// What was seen through this connection. The breaker hears of it only where nobody has cut it meanwhile.
     fn seen(&self, number: u64, life: Arc<str>) -> bool {
         let mut met = self.met.write();
+        let moves = met.moves();
         let there = met.seen(number, life);
         if there {
             self.breaker.seen_well();
+        }
+        if met.moves() != moves {
+            self.moved.notify_one();
         }
         there
     }
@@ -334,15 +351,28 @@ struct Connector {
     /// Where the connection leads, for a master found by name.
     master: Option<String>,
     looks: u32,
+    /// A connection to one Sentinel, and to which.
+    ear: Option<MultiplexedConnection>,
+    listens_to: usize,
 }
 
 impl Connector {
-    /// How many looks at the server from one question to the Sentinels to the next.
+    /// How many looks at the server from one question to all Sentinels to the next. That one connects to the master
+    /// they name, to see whether it is one: too dear for every look.
     const LOOKS_A_QUESTION: u32 = 4;
 
     fn new(address: Address, settings: &Settings) -> Self {
         let config = dial::bounds(settings.connect_timeout);
-        Self { address, config, settings: settings.clone(), sentinel: None, master: None, looks: 0 }
+        Self {
+            address,
+            config,
+            settings: settings.clone(),
+            sentinel: None,
+            master: None,
+            looks: 0,
+            ear: None,
+            listens_to: 0,
+        }
     }
 
     fn follows_a_name(&self) -> bool {
@@ -409,14 +439,40 @@ impl Connector {
 
     /// Whether the Sentinels name another master than the one connected to.
     async fn has_moved(&mut self) -> bool {
-        self.looks = self.looks.wrapping_add(1);
-        if !self.follows_a_name() || !self.looks.is_multiple_of(Self::LOOKS_A_QUESTION) {
+        if !self.follows_a_name() {
             return false;
         }
+        self.looks = self.looks.wrapping_add(1);
         let patience = self.settings.connect_timeout;
+        if !self.looks.is_multiple_of(Self::LOOKS_A_QUESTION) {
+            let heard = tokio::time::timeout(patience, self.hears_of_another()).await;
+            if heard != Ok(true) {
+                return false;
+            }
+        }
         let named = tokio::time::timeout(patience, self.named_master()).await;
         // Sentinels that cannot say keep nobody from a master that works.
         let Ok(Ok(master)) = named else { return false };
         self.master.as_ref() != Some(&master.addr().to_string())
+    }
+
+    /// Whether one Sentinel names another, which is a reason to ask them all: it may be behind the others. One that
+    /// does not answer is not listened to next time.
+    async fn hears_of_another(&mut self) -> bool {
+        let Address::Sentinel { sentinels, master, .. } = &self.address else { return false };
+        let listens_to = self.listens_to;
+        let sentinel = &sentinels[listens_to % sentinels.len()];
+        self.listens_to += 1;
+        let mut ear = match self.ear.take() {
+            Some(ear) => ear,
+            None => match dial::to_one(sentinel, &self.config).await {
+                Ok(ear) => ear,
+                Err(_) => return false,
+            },
+        };
+        let Ok(Some(named)) = dial::master_named_by(&mut ear, master).await else { return false };
+        self.ear = Some(ear);
+        self.listens_to = listens_to;
+        self.master.as_ref() != Some(&named)
     }
 }
