@@ -198,6 +198,38 @@ async fn an_old_memory_is_not_believed() {
     shop.held("bob", seat("A-1")).await;
 }
 
+/// After a failover and back the master is the process it was, with slates of its own mark; but they were another's
+/// meanwhile, and what ended then they were not told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_was_a_replica_meanwhile_is_not_believed() {
+    let [redis, other] = [(); 2].map(|()| Redis::start().unwrap());
+    tokio::task::block_in_place(|| other.replica_of(&redis).unwrap());
+    let has_the_slate = |server: &Redis| {
+        server.ask(&["HEXISTS", "hf:{hall}:slate", "mark"]).is_ok_and(|reply| reply.integer() == Some(1))
+    };
+    let shop = Shop::new(Strategy::Lua, &redis.url(), Settings { renew_every: 100 * SOON, ..settings() });
+    shop.sell(hall()).await;
+    let hold = shop.held("alice", seat("A-1")).await.hold.id;
+    shop.until_refused("bob", seat("A-1")).await;
+    let refused = now();
+    while !has_the_slate(&other) {
+        assert!(refused.elapsed() < SOON, "the replica follows");
+    }
+    tokio::task::block_in_place(|| {
+        other.replica_of_none().unwrap();
+        redis.replica_of(&other).unwrap();
+    });
+    shop.ledger.execute(request(Command::ReleaseHold { hold }, None)).await.unwrap();
+    redis.replica_of_none().unwrap();
+    assert!(has_the_slate(&redis), "it came back");
+    let back = now();
+    while !matches!(shop.hold("bob", seat("A-1")).await, Reply::Done(_)) {
+        assert!(back.elapsed() < SOON, "still refused after {SOON:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    shop.until_refused("carol", seat("A-1")).await;
+}
+
 /// A node that cannot reach Redis ends the epoch, so that the others stop refusing what it released.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {

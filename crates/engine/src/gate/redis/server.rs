@@ -163,10 +163,10 @@ impl Link {
         }
     }
 
-    /// What every master says of itself.
-    async fn introduce(&mut self) -> RedisResult<Value> {
+    /// What every master says of itself, under this heading: Redis 6 takes one at a time.
+    async fn introduce(&mut self, heading: &str) -> RedisResult<Value> {
         let mut info = redis::cmd("INFO");
-        info.arg("server");
+        info.arg(heading);
         match self {
             Self::One(one) => info.query_async(one).await,
             Self::Cluster(cluster) => {
@@ -315,30 +315,34 @@ impl Keeper {
     }
 }
 
-/// Whether the servers can be written to, and which life they lead.
+/// Whether the servers can be written to, and which life they lead. A process has a life, and so has the history that
+/// it writes, which begins anew with every promotion: a master that was a replica for a while is the same process, with
+/// the memory of whoever it followed.
 async fn look_at(link: &mut Link) -> RedisResult<Arc<str>> {
     let mut write = redis::cmd("SET");
     write.arg("hf:gate:seen").arg(1).arg("PX").arg(10_000);
     link.query::<String>(&write).await?;
     let mut lives = Vec::new();
-    run_ids(&link.introduce().await?, &mut lives);
+    for (heading, name) in [("server", "run_id:"), ("replication", "master_replid:")] {
+        lines_of(name, &link.introduce(heading).await?, &mut lives);
+    }
     lives.sort_unstable();
     let digest = Sha256::digest(lives.concat());
     Ok(digest[..6].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
 }
 
-fn run_ids(value: &Value, found: &mut Vec<String>) {
+/// What one server or many say in lines that begin with this name.
+fn lines_of(name: &str, value: &Value, found: &mut Vec<String>) {
+    let mut read = |text: &str| {
+        found.extend(text.lines().filter_map(|line| line.strip_prefix(name)).map(str::to_owned));
+    };
     match value {
-        Value::BulkString(bytes) => run_ids_in(&String::from_utf8_lossy(bytes), found),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => run_ids_in(text, found),
-        Value::Array(all) => all.iter().for_each(|value| run_ids(value, found)),
-        Value::Map(pairs) => pairs.iter().for_each(|(_, value)| run_ids(value, found)),
+        Value::BulkString(bytes) => read(&String::from_utf8_lossy(bytes)),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => read(text),
+        Value::Array(all) => all.iter().for_each(|value| lines_of(name, value, found)),
+        Value::Map(pairs) => pairs.iter().for_each(|(_, value)| lines_of(name, value, found)),
         _ => {}
     }
-}
-
-fn run_ids_in(info: &str, found: &mut Vec<String>) {
-    found.extend(info.lines().filter_map(|line| line.strip_prefix("run_id:")).map(str::to_owned));
 }
 
 /// Finds the servers and connects to them.
