@@ -380,6 +380,39 @@ async fn a_node_that_finds_an_old_slate_renews_it_at_once() {
     }
 }
 
+/// It was just built when the doubt came, which may be about the one before it. But it may be about this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_about_a_young_slate_is_not_forgotten() {
+    let redis = Redis::start().unwrap();
+    let settings = Settings { check_one_in: 2, renew_every: 100 * SOON, ..settings() };
+    let shop = Shop::new(Strategy::Lua, &redis.url(), settings);
+    shop.sell(hall()).await;
+    let hold = shop.held("alice", seat("A-1")).await.hold.id;
+    shop.until_refused("bob", seat("A-1")).await;
+    // It is never older than this.
+    redis.ask(&["HSET", "hf:{hall}:slate", "built", "4000000000000"]).unwrap();
+    let read = shop.books.read.available_permits();
+    // Behind the gate's back.
+    shop.ledger.execute(request(Command::ReleaseHold { hold }, None)).await.unwrap();
+    let began = now();
+    while !matches!(shop.hold("bob", seat("A-1")).await, Reply::Done(_)) {
+        assert!(began.elapsed() < SOON, "nobody checks");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    // The doubt is on its way in the background, and is over before all of these.
+    for _ in 0..50 {
+        shop.gate_says("carol", seat("A-2")).await;
+    }
+    assert_eq!(shop.books.read.available_permits(), read, "it is too young");
+    redis.ask(&["HSET", "hf:{hall}:slate", "built", "1"]).unwrap();
+    let began = now();
+    while shop.books.read.available_permits() == read {
+        assert!(began.elapsed() < SOON, "the doubt is forgotten");
+        shop.gate_says("carol", seat("A-2")).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 /// Whatever put a wrong claim on the slate, it does not last: a check finds it, or the next renewal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_claim_does_not_last() {
