@@ -7,13 +7,13 @@ use holdfast_domain::{Command, Currency, OfferId, PayTerms, PaymentOutcome, Reas
 use holdfast_engine::{
     clock::Clock as _,
     gate::{
-        Verdict,
+        GateBooks as _, Verdict,
         redis::{Settings, Strategy},
     },
     ledger::{IdempotencyKey, Ledger as _, LedgerError, Reply},
     mint,
 };
-use holdfast_rigs::Redis;
+use holdfast_rigs::{FaultProxy, Redis};
 
 use crate::shop::{SOON, Shop, by_key, hall, hall_with, now, price, request, seat, settings};
 
@@ -198,6 +198,38 @@ async fn an_old_memory_is_not_believed() {
     shop.held("bob", seat("A-1")).await;
 }
 
+/// After a failover and back the master is the process it was, with slates of its own mark; but they were another's
+/// meanwhile, and what ended then they were not told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_was_a_replica_meanwhile_is_not_believed() {
+    let [redis, other] = [(); 2].map(|()| Redis::start().unwrap());
+    tokio::task::block_in_place(|| other.replica_of(&redis).unwrap());
+    let has_the_slate = |server: &Redis| {
+        server.ask(&["HEXISTS", "hf:{hall}:slate", "mark"]).is_ok_and(|reply| reply.integer() == Some(1))
+    };
+    let shop = Shop::new(Strategy::Lua, &redis.url(), Settings { renew_every: 100 * SOON, ..settings() });
+    shop.sell(hall()).await;
+    let hold = shop.held("alice", seat("A-1")).await.hold.id;
+    shop.until_refused("bob", seat("A-1")).await;
+    let refused = now();
+    while !has_the_slate(&other) {
+        assert!(refused.elapsed() < SOON, "the replica follows");
+    }
+    tokio::task::block_in_place(|| {
+        other.replica_of_none().unwrap();
+        redis.replica_of(&other).unwrap();
+    });
+    shop.ledger.execute(request(Command::ReleaseHold { hold }, None)).await.unwrap();
+    redis.replica_of_none().unwrap();
+    assert!(has_the_slate(&redis), "it came back");
+    let back = now();
+    while !matches!(shop.hold("bob", seat("A-1")).await, Reply::Done(_)) {
+        assert!(back.elapsed() < SOON, "still refused after {SOON:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    shop.until_refused("carol", seat("A-1")).await;
+}
+
 /// A node that cannot reach Redis ends the epoch, so that the others stop refusing what it released.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {
@@ -218,6 +250,39 @@ async fn a_release_that_redis_did_not_hear_of_is_heard_of_soon() {
     }
     node.held("bob", seat("A-1")).await;
     cut_off.resume().unwrap();
+}
+
+/// As in a planned failover: one node has moved and built its slate there, the other still reports to the old master,
+/// which says yes to everything. When it moves, nobody knows what was lost, but that something may be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_moves_to_another_master_counts_on_nothing_that_the_old_one_heard() {
+    let [old, new] = [(); 2].map(|()| Redis::start().unwrap());
+    // Nothing is built anew for being old.
+    let lasting = Settings { renew_every: 100 * SOON, ..settings() };
+    let node = Shop::new(Strategy::Lua, &new.url(), lasting.clone());
+    node.sell(hall()).await;
+    let hold = node.held("alice", seat("A-1")).await;
+    node.until_refused("bob", seat("A-1")).await;
+    let proxy = FaultProxy::start(old.address()).await.unwrap();
+    let address = format!("redis://{}", proxy.address());
+    let late = Shop::beside(node.ledger.clone(), node.clock.clone(), Strategy::Lua, &address, lasting);
+    late.until_refused("bob", seat("A-1")).await;
+    let epoch = node.ledger.epoch().await.unwrap();
+    late.release(&hold).await;
+    assert_eq!(late.gate_says("bob", seat("A-1")).await, None, "the old master has heard of it");
+    assert!(node.gate_says("bob", seat("A-1")).await.is_some(), "the new one has not");
+    assert_eq!(node.ledger.epoch().await.unwrap(), epoch, "to meet a server is no move");
+
+    proxy.lead_to(new.address());
+    let moved = now();
+    while node.gate_says("bob", seat("A-1")).await.is_some() {
+        assert!(moved.elapsed() < SOON, "still refused after {SOON:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    node.held("bob", seat("A-1")).await;
+    for one in [&node, &late] {
+        one.until_refused("carol", seat("A-1")).await;
+    }
 }
 
 /// Committed, but the answer was lost: nobody has heard that it is free, and yet it is.
@@ -311,6 +376,39 @@ async fn a_node_that_finds_an_old_slate_renews_it_at_once() {
     let began = now();
     while !matches!(other.hold("bob", seat("A-1")).await, Reply::Done(_)) {
         assert!(began.elapsed() < SOON, "refused for as long as a slate may be old");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// It was just built when the doubt came, which may be about the one before it. But it may be about this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_about_a_young_slate_is_not_forgotten() {
+    let redis = Redis::start().unwrap();
+    let settings = Settings { check_one_in: 2, renew_every: 100 * SOON, ..settings() };
+    let shop = Shop::new(Strategy::Lua, &redis.url(), settings);
+    shop.sell(hall()).await;
+    let hold = shop.held("alice", seat("A-1")).await.hold.id;
+    shop.until_refused("bob", seat("A-1")).await;
+    // It is never older than this.
+    redis.ask(&["HSET", "hf:{hall}:slate", "built", "4000000000000"]).unwrap();
+    let read = shop.books.read.available_permits();
+    // Behind the gate's back.
+    shop.ledger.execute(request(Command::ReleaseHold { hold }, None)).await.unwrap();
+    let began = now();
+    while !matches!(shop.hold("bob", seat("A-1")).await, Reply::Done(_)) {
+        assert!(began.elapsed() < SOON, "nobody checks");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    // The doubt is on its way in the background, and is over before all of these.
+    for _ in 0..50 {
+        shop.gate_says("carol", seat("A-2")).await;
+    }
+    assert_eq!(shop.books.read.available_permits(), read, "it is too young");
+    redis.ask(&["HSET", "hf:{hall}:slate", "built", "1"]).unwrap();
+    let began = now();
+    while shop.books.read.available_permits() == read {
+        assert!(began.elapsed() < SOON, "the doubt is forgotten");
+        shop.gate_says("carol", seat("A-2")).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

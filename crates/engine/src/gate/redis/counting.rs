@@ -104,7 +104,7 @@ enum Judged {
 impl Counting {
     pub(super) fn open(judge: &Judge, server: Arc<Server>, settings: Settings, parts: Parts) -> Self {
         let Parts { ledger, books, clock } = parts;
-        let epochs = Arc::new(Epochs::watch(Arc::clone(&books), &settings));
+        let epochs = Arc::new(Epochs::watch(Arc::clone(&books), Arc::clone(&server), &settings));
         let rebuilds = Rebuilds::new(
             Arc::clone(&server),
             Arc::clone(&epochs),

@@ -120,6 +120,17 @@ pub(super) fn by_name(
     builder.build()
 }
 
+/// Where the master of that name is, for this Sentinel.
+pub(super) async fn master_named_by(
+    sentinel: &mut MultiplexedConnection,
+    name: &str,
+) -> RedisResult<Option<String>> {
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("get-master-addr-by-name").arg(name);
+    let place = question.query_async::<Option<(String, u16)>>(sentinel).await?;
+    Ok(place.map(|(host, port)| format!("{host}:{port}")))
+}
+
 /// A connection of one's own to a single server, for whoever is no gate.
 pub async fn connect(address: &str, authority: Option<&Authority>) -> RedisResult<MultiplexedConnection> {
     to_one(&server(address, authority)?, &AsyncConnectionConfig::new()).await

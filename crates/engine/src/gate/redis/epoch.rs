@@ -6,6 +6,10 @@
 //!
 //! When a node could not tell Redis that something is free again, others would go on refusing it. Then the node begins
 //! the next epoch in the books: all slates are out of date, everywhere, within one look, and are built anew.
+//!
+//! A node that finds itself before other servers than before does the same. Those it left may have acknowledged an end
+//! that these, where others have long built their slates, never hear of: a master lives on for a while after another was
+//! promoted, and a node that has not heard of it goes on reporting there.
 
 use std::{
     sync::{
@@ -36,18 +40,21 @@ pub(super) struct Epochs {
 #[derive(Debug)]
 struct Shared {
     books: Arc<dyn GateBooks>,
+    server: Arc<Server>,
     seen: RwLock<Option<(Epoch, Instant)>>,
     believed: Duration,
-    /// Reports that could not be delivered so far, and how many of them an epoch has been begun for.
+    /// Reports that could not be delivered so far.
     lost: AtomicU64,
+    /// How many of those, and of the moves to other servers, an epoch has been begun for.
     answered_for: AtomicU64,
     wake: Notify,
 }
 
 impl Epochs {
-    pub(super) fn watch(books: Arc<dyn GateBooks>, settings: &Settings) -> Self {
+    pub(super) fn watch(books: Arc<dyn GateBooks>, server: Arc<Server>, settings: &Settings) -> Self {
         let shared = Arc::new(Shared {
             books,
+            server,
             seen: RwLock::new(None),
             believed: settings.epoch_believed,
             lost: AtomicU64::new(0),
@@ -59,8 +66,10 @@ impl Epochs {
     }
 
     /// What a slate must be marked with to be believed now.
-    pub(super) fn mark(&self, server: &Server) -> Result<String, Aside> {
-        if self.shared.lost.load(Ordering::Acquire) != self.shared.answered_for.load(Ordering::Acquire) {
+    pub(super) fn mark(&self) -> Result<String, Aside> {
+        // Before the count of what was lost: whoever sees a new life sees that it was moved to.
+        let life = self.shared.server.life().ok_or(Aside::OutOfReach)?;
+        if self.shared.lost() != self.shared.answered_for.load(Ordering::Acquire) {
             return Err(Aside::EpochUnknown);
         }
         let seen = *self.shared.seen.read();
@@ -68,7 +77,6 @@ impl Epochs {
         if at.elapsed() > self.shared.believed {
             return Err(Aside::EpochUnknown);
         }
-        let life = server.life().ok_or(Aside::OutOfReach)?;
         Ok(format!("{epoch}.{life}"))
     }
 
@@ -94,13 +102,19 @@ async fn watch(shared: Weak<Shared>, every: Duration) {
         tokio::select! {
             () = tokio::time::sleep(every) => {}
             () = shared.wake.notified() => {}
+            () = shared.server.moved() => {}
         }
     }
 }
 
 impl Shared {
+    /// Reports that did not arrive, and moves, each of which may have lost one that did.
+    fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Acquire) + self.server.moves()
+    }
+
     async fn look(&self) -> Result<(), LedgerError> {
-        let lost = self.lost.load(Ordering::Acquire);
+        let lost = self.lost();
         let seen = self.seen.read().map(|(epoch, _)| epoch);
         // Before the question: an answer is as old as the moment it was asked for.
         let asked = Instant::now();

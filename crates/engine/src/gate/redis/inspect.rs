@@ -102,12 +102,10 @@ pub async fn look(
 async fn master_of(sentinel: &ConnectionInfo, master: &str, patience: Duration) -> Result<String, String> {
     let asked = async {
         let mut connection = connect(sentinel, patience).await?;
-        let mut question = cmd("SENTINEL");
-        question.arg("get-master-addr-by-name").arg(master);
-        question.query_async::<Option<(String, u16)>>(&mut connection).await
+        dial::master_named_by(&mut connection, master).await
     };
     match asked.await {
-        Ok(Some((host, port))) => Ok(format!("{host}:{port}")),
+        Ok(Some(place)) => Ok(place),
         Ok(None) => Err(format!("it knows no master {master:?}")),
         Err(fault) => Err(fault.to_string()),
     }

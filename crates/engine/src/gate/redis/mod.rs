@@ -23,6 +23,7 @@ pub mod inspect;
 mod layered;
 mod lock;
 mod lua;
+mod met;
 mod quorum;
 mod rebuild;
 mod server;

@@ -43,6 +43,8 @@ pub(super) enum Why {
     Unready,
     /// It refused what the ledger then gave.
     Doubted,
+    /// The same, a while ago. It was too young to be rebuilt on a doubt, and nobody has built another since.
+    StillDoubted,
     /// It lacks a claim of this node's, and may lack it also when somebody else has just built it.
     Behind,
     /// It has been believed for long enough.
@@ -67,6 +69,7 @@ struct Turn {
     behind: bool,
     not_before: Instant,
     renew_at: Instant,
+    renew_for: Why,
 }
 
 #[derive(Debug)]
@@ -99,11 +102,11 @@ impl Rebuilds {
 
     /// The slate was believed: should it be?
     pub(super) fn used(self: &Arc<Self>, offer: &OfferId) {
-        let (behind, renew_at) = self.turn(offer, |turn| (turn.behind, turn.renew_at));
+        let Turn { behind, renew_at, renew_for, .. } = self.turn(offer, |turn| *turn);
         if behind {
             self.want(offer, Why::Behind);
         } else if renew_at <= Instant::now() {
-            self.want(offer, Why::Old);
+            self.want(offer, renew_for);
         }
     }
 
@@ -125,13 +128,19 @@ impl Rebuilds {
             let built = this.build(&offer, why).await.unwrap_or(Built::Not);
             let now = Instant::now();
             let pause = if built == Built::Not { RETRY } else { Duration::ZERO };
-            // Another's is up to half as old as a slate may become.
             let renew_every = this.settings.renew_every;
-            let renew_at = now + if built == Built::ByAnother { renew_every / 2 } else { renew_every };
+            let (renew_in, renew_for) = match (built, why) {
+                // Whether the doubt is older than what another has just built, nobody knows.
+                (Built::ByAnother, Why::Doubted) => (DOUBT, Why::StillDoubted),
+                // Another's is up to half as old as a slate may become.
+                (Built::ByAnother, _) => (renew_every / 2, Why::Old),
+                (Built::Whole | Built::Not, _) => (renew_every, Why::Old),
+            };
             this.turn(&offer, |turn| {
                 // What is not there at all is wanted again by whoever asks next.
                 let behind = turn.behind || (built == Built::Not && why != Why::Unready);
-                *turn = Turn { building: false, behind, not_before: now + pause, renew_at };
+                let (not_before, renew_at) = (now + pause, now + renew_in);
+                *turn = Turn { building: false, behind, not_before, renew_at, renew_for };
             });
         });
     }
@@ -148,6 +157,7 @@ impl Rebuilds {
             behind: false,
             not_before: now,
             renew_at: now,
+            renew_for: Why::Old,
         }))
     }
 
@@ -155,7 +165,7 @@ impl Rebuilds {
     fn youngest(&self, why: Why) -> Duration {
         match why {
             Why::Unready => self.settings.slate_kept,
-            Why::Doubted => DOUBT,
+            Why::Doubted | Why::StillDoubted => DOUBT,
             Why::Behind => Duration::ZERO,
             Why::Old => self.settings.renew_every / 2,
         }
@@ -166,13 +176,14 @@ impl Rebuilds {
         let began = Instant::now();
         let name = format!("{:032x}", mint::random_bits());
         // The mark is read before the books: what is built is at least as new as it says.
-        let mark = self.epochs.mark(&self.server)?;
+        let mark = self.epochs.mark()?;
         let build = Build { name: &name, mark: &mark };
         let slate = Slate { server: &self.server, offer, with_bits: self.with_bits };
         let is_doubted = why == Why::Doubted;
         let begun = slate.begin(build, self.settings.rebuild_lease, self.youngest(why), is_doubted).await;
         if begun == Ok(false) {
-            return Ok(if matches!(why, Why::Doubted | Why::Old) { Built::ByAnother } else { Built::Not });
+            let is_seen_to = matches!(why, Why::Doubted | Why::StillDoubted | Why::Old);
+            return Ok(if is_seen_to { Built::ByAnother } else { Built::Not });
         }
         let built = match begun {
             Ok(_) => self.fill(slate, build).await,

@@ -24,7 +24,7 @@ use redis::{
 use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use super::{address::Address, breaker::Breaker, dial, settings::Settings};
+use super::{address::Address, breaker::Breaker, dial, met::Met, settings::Settings};
 use crate::clock::Clock;
 
 /// Why the gate did not judge. Bookings go on: the ledger is asked.
@@ -61,13 +61,13 @@ pub(super) struct Server {
 
 #[derive(Debug)]
 struct Shared {
-    link: RwLock<Option<Link>>,
-    /// Which life of which servers the connection leads to.
-    life: RwLock<Option<Arc<str>>>,
+    met: RwLock<Met<Link>>,
     breaker: Breaker,
     timeout: Duration,
     /// The connection is gone: the keeper should not sleep on.
     cut: Notify,
+    /// Another life than before was seen.
+    moved: Notify,
 }
 
 #[derive(Clone)]
@@ -89,11 +89,11 @@ impl Server {
     /// Begins to keep a connection. Needs a Tokio runtime; needs no Redis yet.
     pub(super) fn keep(address: Address, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
         let shared = Arc::new(Shared {
-            link: RwLock::new(None),
-            life: RwLock::new(None),
+            met: RwLock::new(Met::nobody()),
             breaker: Breaker::new(settings.failures_to_open, settings.trials, clock),
             timeout: settings.timeout,
             cut: Notify::new(),
+            moved: Notify::new(),
         });
         let keeper = Keeper {
             of: Arc::downgrade(&shared),
@@ -122,9 +122,19 @@ impl Server {
         self.shared.attempt(async |link| link.query(command).await).await
     }
 
-    /// Tells one life of the servers from another; `None` while nobody has seen them.
+    /// Tells one life of the servers from another; `None` while nobody has seen those that the connection leads to.
     pub(super) fn life(&self) -> Option<Arc<str>> {
-        self.shared.life.read().clone()
+        self.shared.met.read().life()
+    }
+
+    /// How often another life was seen than the one before. Counted before that life is told.
+    pub(super) fn moves(&self) -> u64 {
+        self.shared.met.read().moves()
+    }
+
+    /// Waits for the next move, or returns at once for one that nobody has waited for.
+    pub(super) async fn moved(&self) {
+        self.shared.moved.notified().await;
     }
 
     pub(super) fn trouble_since(&self) -> Option<Moment> {
@@ -153,10 +163,10 @@ impl Link {
         }
     }
 
-    /// What every master says of itself.
-    async fn introduce(&mut self) -> RedisResult<Value> {
+    /// What every master says of itself, under this heading: Redis 6 takes one at a time.
+    async fn introduce(&mut self, heading: &str) -> RedisResult<Value> {
         let mut info = redis::cmd("INFO");
-        info.arg("server");
+        info.arg(heading);
         match self {
             Self::One(one) => info.query_async(one).await,
             Self::Cluster(cluster) => {
@@ -169,7 +179,7 @@ impl Link {
 
 impl Shared {
     async fn attempt<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
-        if self.link.read().is_none() || !self.breaker.admits() {
+        if self.met.read().is_nobody() || !self.breaker.admits() {
             return Err(Aside::OutOfReach);
         }
         self.say(work).await
@@ -177,14 +187,14 @@ impl Shared {
 
     /// Whatever the breaker thinks.
     async fn say<T>(&self, work: impl AsyncFnOnce(&mut Link) -> RedisResult<T>) -> Result<T, Aside> {
-        let link = self.link.read().clone();
-        let Some(mut link) = link else { return Err(Aside::OutOfReach) };
+        let met = self.met.read().link();
+        let Some((number, mut link)) = met else { return Err(Aside::OutOfReach) };
         match tokio::time::timeout(self.timeout, work(&mut link)).await {
             Ok(Ok(answer)) => {
                 self.breaker.went_well();
                 Ok(answer)
             }
-            Ok(Err(error)) => Err(self.failed(&error)),
+            Ok(Err(error)) => Err(self.failed(number, &error)),
             Err(_) => {
                 self.breaker.went_wrong();
                 Err(Aside::TimedOut)
@@ -192,13 +202,13 @@ impl Shared {
         }
     }
 
-    fn failed(&self, error: &RedisError) -> Aside {
+    fn failed(&self, number: u64, error: &RedisError) -> Aside {
         if error.is_timeout() {
             self.breaker.went_wrong();
             return Aside::TimedOut;
         }
         if error.is_io_error() || error.is_connection_dropped() {
-            self.cut();
+            self.cut(number);
             return Aside::OutOfReach;
         }
         tracing::debug!(%error, "Redis refused the gate's command");
@@ -206,10 +216,26 @@ impl Shared {
         Aside::Failed
     }
 
-    fn cut(&self) {
-        self.breaker.cut();
-        *self.link.write() = None;
-        self.cut.notify_one();
+    /// What was seen through this connection. The breaker hears of it only where nobody has cut it meanwhile.
+    fn seen(&self, number: u64, life: Arc<str>) -> bool {
+        let mut met = self.met.write();
+        let moves = met.moves();
+        let there = met.seen(number, life);
+        if there {
+            self.breaker.seen_well();
+        }
+        if met.moves() != moves {
+            self.moved.notify_one();
+        }
+        there
+    }
+
+    fn cut(&self, number: u64) {
+        let mut met = self.met.write();
+        if met.cut(number) {
+            self.breaker.cut();
+            self.cut.notify_one();
+        }
     }
 }
 
@@ -237,43 +263,48 @@ impl Keeper {
     }
 
     async fn look_after(&mut self, shared: &Shared) -> bool {
-        if shared.link.read().is_none() {
-            match tokio::time::timeout(self.patience, self.connector.connect()).await {
-                Ok(Ok(link)) => *shared.link.write() = Some(link),
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, "the gate cannot connect to Redis");
-                    return false;
-                }
-                Err(_) => return false,
-            }
+        let met = shared.met.read().link();
+        let Some((number, link)) = met else { return self.connect(shared).await };
+        let well = self.look_at(shared, number, link).await;
+        // Asked also of a master that says nothing: another may have taken its place.
+        if self.connector.has_moved().await {
+            shared.cut(number);
+            return false;
         }
-        let link = shared.link.read().clone();
-        let Some(mut link) = link else { return false };
-        let patience = if shared.breaker.is_open() { self.patience } else { 2 * shared.timeout };
-        let seen = tokio::time::timeout(patience, look_at(&mut link)).await;
-        let moved = self.connector.has_moved().await;
-        match seen {
-            Ok(Ok(life)) if !moved => {
-                *shared.life.write() = Some(life);
-                shared.breaker.seen_well();
-                true
+        well
+    }
+
+    /// And looks, but asks no Sentinel whether that is the master: it was just named.
+    async fn connect(&mut self, shared: &Shared) -> bool {
+        match tokio::time::timeout(self.patience, self.connector.connect()).await {
+            Ok(Ok(link)) => {
+                let number = shared.met.write().meet(link.clone());
+                self.look_at(shared, number, link).await
             }
-            Ok(Ok(_)) => {
-                shared.cut();
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "the gate cannot connect to Redis");
                 false
             }
+            Err(_) => false,
+        }
+    }
+
+    async fn look_at(&self, shared: &Shared, number: u64, mut link: Link) -> bool {
+        let patience = if shared.breaker.is_open() { self.patience } else { 2 * shared.timeout };
+        match tokio::time::timeout(patience, look_at(&mut link)).await {
+            Ok(Ok(life)) => shared.seen(number, life),
             // An answer, but not the one that was wanted: it can be read, perhaps, but not be written to.
             Ok(Err(error))
                 if !error.is_io_error() && !error.is_connection_dropped() && !error.is_timeout() =>
             {
                 shared.breaker.cut();
                 if self.connector.follows_a_name() {
-                    shared.cut();
+                    shared.cut(number);
                 }
                 false
             }
             Ok(Err(_)) => {
-                shared.cut();
+                shared.cut(number);
                 false
             }
             Err(_) => {
@@ -284,30 +315,34 @@ impl Keeper {
     }
 }
 
-/// Whether the servers can be written to, and which life they lead.
+/// Whether the servers can be written to, and which life they lead. A process has a life, and so has the history that
+/// it writes, which begins anew with every promotion: a master that was a replica for a while is the same process, with
+/// the memory of whoever it followed.
 async fn look_at(link: &mut Link) -> RedisResult<Arc<str>> {
     let mut write = redis::cmd("SET");
     write.arg("hf:gate:seen").arg(1).arg("PX").arg(10_000);
     link.query::<String>(&write).await?;
     let mut lives = Vec::new();
-    run_ids(&link.introduce().await?, &mut lives);
+    for (heading, name) in [("server", "run_id:"), ("replication", "master_replid:")] {
+        lines_of(name, &link.introduce(heading).await?, &mut lives);
+    }
     lives.sort_unstable();
     let digest = Sha256::digest(lives.concat());
     Ok(digest[..6].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
 }
 
-fn run_ids(value: &Value, found: &mut Vec<String>) {
+/// What one server or many say in lines that begin with this name.
+fn lines_of(name: &str, value: &Value, found: &mut Vec<String>) {
+    let mut read = |text: &str| {
+        found.extend(text.lines().filter_map(|line| line.strip_prefix(name)).map(str::to_owned));
+    };
     match value {
-        Value::BulkString(bytes) => run_ids_in(&String::from_utf8_lossy(bytes), found),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => run_ids_in(text, found),
-        Value::Array(all) => all.iter().for_each(|value| run_ids(value, found)),
-        Value::Map(pairs) => pairs.iter().for_each(|(_, value)| run_ids(value, found)),
+        Value::BulkString(bytes) => read(&String::from_utf8_lossy(bytes)),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => read(text),
+        Value::Array(all) => all.iter().for_each(|value| lines_of(name, value, found)),
+        Value::Map(pairs) => pairs.iter().for_each(|(_, value)| lines_of(name, value, found)),
         _ => {}
     }
-}
-
-fn run_ids_in(info: &str, found: &mut Vec<String>) {
-    found.extend(info.lines().filter_map(|line| line.strip_prefix("run_id:")).map(str::to_owned));
 }
 
 /// Finds the servers and connects to them.
@@ -320,15 +355,28 @@ struct Connector {
     /// Where the connection leads, for a master found by name.
     master: Option<String>,
     looks: u32,
+    /// A connection to one Sentinel, and to which.
+    ear: Option<MultiplexedConnection>,
+    listens_to: usize,
 }
 
 impl Connector {
-    /// How many looks at the server from one question to the Sentinels to the next.
+    /// How many looks at the server from one question to all Sentinels to the next. That one connects to the master
+    /// they name, to see whether it is one: too dear for every look.
     const LOOKS_A_QUESTION: u32 = 4;
 
     fn new(address: Address, settings: &Settings) -> Self {
         let config = dial::bounds(settings.connect_timeout);
-        Self { address, config, settings: settings.clone(), sentinel: None, master: None, looks: 0 }
+        Self {
+            address,
+            config,
+            settings: settings.clone(),
+            sentinel: None,
+            master: None,
+            looks: 0,
+            ear: None,
+            listens_to: 0,
+        }
     }
 
     fn follows_a_name(&self) -> bool {
@@ -341,6 +389,7 @@ impl Connector {
             Address::Sentinel { .. } => {
                 let master = self.named_master().await?;
                 self.master = Some(master.addr().to_string());
+                self.looks = 0;
                 self.to_one(&master).await
             }
         }
@@ -394,14 +443,40 @@ impl Connector {
 
     /// Whether the Sentinels name another master than the one connected to.
     async fn has_moved(&mut self) -> bool {
-        self.looks = self.looks.wrapping_add(1);
-        if !self.follows_a_name() || !self.looks.is_multiple_of(Self::LOOKS_A_QUESTION) {
+        if !self.follows_a_name() {
             return false;
         }
+        self.looks = self.looks.wrapping_add(1);
         let patience = self.settings.connect_timeout;
+        if !self.looks.is_multiple_of(Self::LOOKS_A_QUESTION) {
+            let heard = tokio::time::timeout(patience, self.hears_of_another()).await;
+            if heard != Ok(true) {
+                return false;
+            }
+        }
         let named = tokio::time::timeout(patience, self.named_master()).await;
         // Sentinels that cannot say keep nobody from a master that works.
         let Ok(Ok(master)) = named else { return false };
         self.master.as_ref() != Some(&master.addr().to_string())
+    }
+
+    /// Whether one Sentinel names another, which is a reason to ask them all: it may be behind the others. One that
+    /// does not answer is not listened to next time.
+    async fn hears_of_another(&mut self) -> bool {
+        let Address::Sentinel { sentinels, master, .. } = &self.address else { return false };
+        let listens_to = self.listens_to;
+        let sentinel = &sentinels[listens_to % sentinels.len()];
+        self.listens_to += 1;
+        let mut ear = match self.ear.take() {
+            Some(ear) => ear,
+            None => match dial::to_one(sentinel, &self.config).await {
+                Ok(ear) => ear,
+                Err(_) => return false,
+            },
+        };
+        let Ok(Some(named)) = dial::master_named_by(&mut ear, master).await else { return false };
+        self.ear = Some(ear);
+        self.listens_to = listens_to;
+        self.master.as_ref() != Some(&named)
     }
 }

@@ -235,7 +235,7 @@ impl Route {
         askers: &[Asker],
         nameless: bool,
     ) -> Result<(Vec<Answer>, bool), Aside> {
-        let mark = self.epochs.mark(&self.server)?;
+        let mark = self.epochs.mark()?;
         let now = self.clock.now().plus_ms(self.settings.clock_slack.as_millis() as i64);
         let at = Look { mark: &mark, now };
         let claims: Vec<_> = askers.iter().map(|asker| &asker.claim).collect();

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use super::{
     as_usual, claiming, exact, gated_nodes,
-    histories::{CUSTOMERS, Sale, Whose},
+    histories::{CUSTOMERS, NOTE_EPOCHS, Sale, Whose, epochs},
 };
 use crate::{
     postgres::{
@@ -269,25 +269,6 @@ const OVERSOLD: &str = "SELECT count(*) FROM (
     SELECT 1 FROM holdfast.claims c JOIN holdfast.units u USING (offer_id, unit_no)
     GROUP BY offer_id, unit_no, u.capacity, u.held, u.booked
     HAVING sum(c.qty) > u.capacity OR sum(c.qty) <> u.held + u.booked) wrong";
-
-/// An epoch begins when a node could not tell Redis of an end, and until the others hear of it they may refuse what is
-/// free. On a busy machine that happens without any trouble of our making: a command takes longer than it may.
-const NOTE_EPOCHS: &str = "CREATE TABLE epochs_begun (at timestamptz DEFAULT clock_timestamp());
-    CREATE FUNCTION note_epoch() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN INSERT INTO epochs_begun DEFAULT VALUES; RETURN NULL; END $$;
-    CREATE TRIGGER note_epoch AFTER UPDATE ON holdfast.gate_epoch EXECUTE FUNCTION note_epoch();
-    SELECT 'noted'";
-const EPOCHS_BEGUN: &str =
-    "SELECT coalesce(string_agg((extract(epoch FROM at) * 1e6)::bigint::text, ' '), '') FROM epochs_begun";
-/// From what was lost to the epoch that follows, and from there until every node has looked.
-const BEFORE_AN_EPOCH: Micros = 1_000_000;
-const AFTER_AN_EPOCH: Micros = 1_500_000;
-
-fn epochs(sale: &Sale, house: &House) -> Vec<(Micros, Micros)> {
-    let begun = sale.rows(house, EPOCHS_BEGUN);
-    let begun = begun.split_whitespace().map(|at| at.parse::<Micros>().expect("microseconds"));
-    begun.map(|at| (at - BEFORE_AN_EPOCH, at + AFTER_AN_EPOCH)).collect()
-}
 
 /// What is measured here is how soon things happen: these sales do not slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
