@@ -238,7 +238,7 @@ fn scripts_run(redis: &Redis) -> u64 {
 }
 
 /// Where names are needed all the same, a crowd is not asked twice every time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_crowd_whose_names_are_needed_is_asked_once() {
     let run = async |limit| {
         let redis = Redis::start().expect("a Redis");
