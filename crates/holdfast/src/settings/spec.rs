@@ -157,7 +157,7 @@ pub const SPECS: &[Spec] = &[
         "shed_pause",
         "DURATION",
         "1s",
-        "How long a connection that was told to come back should wait; one that does not is heard one to four times as late",
+        "How long who is told to come back should wait; the impatient wait up to four times that",
     ),
     setting(
         REQUESTS,
