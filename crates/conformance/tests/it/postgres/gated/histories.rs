@@ -11,8 +11,8 @@ use std::{
 };
 
 use holdfast_checker::{
-    Anomaly, Evidence, History, Outcome,
-    history::{Micros, Reason},
+    Anomaly, Call, Evidence, History, Operation, Outcome, Violation,
+    history::{Answer, HoldRef, Micros, Reason},
     judge,
 };
 use holdfast_conformance::{
@@ -148,22 +148,51 @@ pub(super) fn epochs(sale: &Sale, house: &House) -> Vec<(Micros, Micros)> {
     begun.map(|at| (at - BEFORE_AN_EPOCH, at + AFTER_AN_EPOCH)).collect()
 }
 
-/// Takes out, one after the other, the refusals that were false and came while there was trouble.
-fn without_stale_refusals(mut history: History, troubles: &[(Micros, Micros)]) -> (History, usize) {
+/// What somebody was giving back while this was refused. The books have it before the gate hears of it, and the gate before
+/// the answer: who gave it back cannot be refused it, but who read of it meanwhile can.
+fn is_being_given_back(history: &History, refused: &Operation) -> bool {
+    let Outcome::Fail(Reason::Taken(units)) = &refused.outcome else { return false };
+    let claims_some = |held: HoldRef| {
+        history.operations.iter().any(|operation| {
+            matches!(&operation.outcome, Outcome::Ok(Answer::Held { hold, claims, .. })
+                if *hold == held && claims.iter().any(|claim| units.contains(&claim.unit)))
+        })
+    };
+    history.operations.iter().any(|operation| {
+        let under_way = operation.end >= refused.start && operation.start <= refused.end;
+        under_way
+            && matches!(operation.call, Call::Release { hold } | Call::Cancel { hold } if claims_some(hold))
+    })
+}
+
+/// Takes out, one after the other, the refusals that were false and came while there was trouble, or that only a read
+/// shows to be false which was ahead of the gate.
+pub(super) fn without_stale_refusals(
+    mut history: History,
+    troubles: &[(Micros, Micros)],
+) -> (History, usize) {
     let mut taken_out = 0;
     loop {
         let verdict = judge(&history, Evidence::NONE);
-        let in_trouble = |at: &usize| {
-            let operation = &history.operations[*at];
+        let in_trouble = |operation: &Operation| {
             troubles.iter().any(|(from, to)| operation.end >= *from && operation.start <= *to)
         };
-        // One that only the reads around it give away is told as an order that does not exist.
-        let of_refusals = [Anomaly::FalseRefusal, Anomaly::NotLinearizable];
-        let wrongs = verdict.violations().iter().filter(|wrong| of_refusals.contains(&wrong.anomaly));
-        let mut stale: Vec<usize> = wrongs.flat_map(|wrong| &wrong.operations).copied().collect();
-        let is_refusal =
-            |at: &usize| matches!(history.operations[*at].outcome, Outcome::Fail(Reason::Taken(_)));
-        stale.retain(|at| is_refusal(at) && in_trouble(at));
+        let is_stale = |wrong: &Violation, at: usize| {
+            let operation = &history.operations[at];
+            let is_refusal = matches!(operation.outcome, Outcome::Fail(Reason::Taken(_)));
+            match wrong.anomaly {
+                Anomaly::FalseRefusal => is_refusal && in_trouble(operation),
+                // One that only the reads around it give away is told as an order that does not exist.
+                Anomaly::NotLinearizable => {
+                    is_refusal && (in_trouble(operation) || is_being_given_back(&history, operation))
+                }
+                _ => false,
+            }
+        };
+        let wrongs = verdict.violations().iter();
+        let mut stale: Vec<usize> = wrongs
+            .flat_map(|wrong| wrong.operations.iter().copied().filter(|&at| is_stale(wrong, at)))
+            .collect();
         stale.sort_unstable();
         stale.dedup();
         if stale.is_empty() {
