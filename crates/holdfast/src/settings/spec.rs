@@ -468,8 +468,8 @@ pub const SPECS: &[Spec] = &[
     ),
     setting(GATE, "gate_check_gap", "DURATION", "20ms", "The least time between two such checks on a node"),
     setting(GATE, "gate_offer_believed", "DURATION", "1s", "How long what is known of an offer is believed"),
-    setting(GATE, "gate_lock_live", "DURATION", "3s", "lock, redlock: how long a lock lives unless renewed"),
-    setting(GATE, "gate_lock_renewals", "N", "3", "lock, redlock: how often it may be renewed"),
+    setting(GATE, "gate_lock_live", "DURATION", "2s", "lock, redlock: how long a lock lives unless renewed"),
+    setting(GATE, "gate_lock_renewals", "N", "5", "lock, redlock: how often it may be renewed"),
     setting(GATE, "gate_lock_wait", "DURATION", "500ms", "lock, redlock: how long to try for a busy lock"),
     setting(
         GATE,

@@ -104,8 +104,8 @@ impl Default for Settings {
 impl Default for LockSettings {
     fn default() -> Self {
         Self {
-            live: Duration::from_secs(3),
-            renewals: 3,
+            live: Duration::from_secs(2),
+            renewals: 5,
             wait: Duration::from_millis(500),
             pause: (Duration::from_millis(2), Duration::from_millis(20)),
             drift_percent: 1,
