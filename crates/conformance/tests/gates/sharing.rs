@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use holdfast_engine::gate::redis::{Settings, Strategy};
+use holdfast_engine::gate::redis::{LockSettings, Settings, Strategy};
 use holdfast_rigs::{FaultProxy, Mode, Redis};
 
 use crate::shop::{SOON, Shop, hall, now, seat, settings};
@@ -14,7 +14,8 @@ const FAR: Duration = Duration::from_millis(100);
 /// A node that is far from Redis, behind a proxy that is not slow yet, and one beside it on the same books.
 async fn far_and_near(redis: &Redis) -> (FaultProxy, Shop, Shop) {
     let (timeout, pass_live) = (7 * FAR, Duration::from_secs(60));
-    let patient = Settings { timeout, pass_live, ..settings() };
+    let lock = LockSettings { live: pass_live, ..LockSettings::default() };
+    let patient = Settings { timeout, pass_live, lock, ..settings() };
     let proxy = FaultProxy::start(redis.address()).await.expect("a proxy");
     let far = Shop::new(Strategy::Lua, &format!("redis://{}", proxy.address()), patient.clone());
     far.sell(hall()).await;
