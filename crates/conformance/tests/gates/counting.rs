@@ -274,7 +274,9 @@ async fn nothing_stays_in_redis_for_good() {
         assert!(!keys.is_empty());
         for key in keys {
             let left = redis.ask(&["PTTL", key]).unwrap().integer();
-            assert!(left > Some(0), "{strategy}: {key} has no end");
+            // A rebuild that ends meanwhile takes its lease with it.
+            const GONE: i64 = -2;
+            assert!(left > Some(0) || left == Some(GONE), "{strategy}: {key} has no end");
             let judged = strategy != Strategy::Decr || !key.contains("{hall}") || key.ends_with(":gone");
             assert!(judged, "{strategy}: {key} is of no use");
         }
