@@ -6,7 +6,9 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local each, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local empty_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + each
+-- No fuller than full, should a failover have brought a clock that is behind the one it was filled by.
+local filled_to = math.min(tonumber(redis.call('GET', KEYS[1]) or 0), now + burst * each)
+local empty_at = math.max(filled_to, now) + each
 local wait = empty_at - burst * each - now
 if wait > 0 then return wait end
 redis.call('SET', KEYS[1], string.format('%.0f', empty_at), 'PX', math.ceil((empty_at - now) / 1000))
