@@ -7,7 +7,9 @@
 
 local now = redis_now()
 local about = redis.call('HMGET', slate, 'mark', 'built', 'build')
-if about[1] == ARGV[4] and now - tonumber(about[2] or 0) < tonumber(ARGV[5]) then return 0 end
+-- One from the future was built by a server whose clock was ahead of this one's, and says nothing about its age.
+local age = now - tonumber(about[2] or 0)
+if about[1] == ARGV[4] and age >= 0 and age < tonumber(ARGV[5]) then return 0 end
 if not redis.call('SET', KEYS[5], ARGV[2], 'NX', 'PX', ARGV[3]) then return 0 end
 if ARGV[6] == '1' then redis.call('HDEL', slate, 'mark') end
 if with_bits then drop_other_bits(about[3]) end
