@@ -63,7 +63,8 @@ impl Chains {
     pub(super) fn applied(&self, chain: Chain, entries: usize) {
         let mut known = self.0.lock();
         if known.applied.len() >= MOST_REMEMBERED {
-            known.applied.clear();
+            // Whoever went on with one of them would have a gap before its entries for good.
+            *known = Known::default();
         }
         let before = chain.link - entries as i64;
         let upto = known.applied.entry(chain.id).or_insert(0);
