@@ -14,7 +14,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -312,7 +312,7 @@ impl Sessions {
             }
             other => Trouble::Down(format!("no connection to PostgreSQL: {other}").into()),
         })?;
-        Ok(Session { object: Some(object), begun: false, silent: AtomicBool::new(false), of: self.clone() })
+        Ok(Session { object: Some(object), begun: false, owed: AtomicUsize::new(0), of: self.clone() })
     }
 }
 
@@ -333,8 +333,8 @@ pub(super) struct Session {
     /// `None` only once it is dropped.
     object: Option<Object>,
     begun: bool,
-    /// It was asked something that it did not answer in time, and may be at work on that for long.
-    silent: AtomicBool,
+    /// How many answers it owes: it may be at work on one that nobody waits for any more.
+    owed: AtomicUsize,
     of: Sessions,
 }
 
@@ -365,12 +365,15 @@ impl Session {
 
     /// For what may take long by its nature: as long as rows arrive, and a good while for the first.
     pub(super) async fn rows_patiently(&self, sql: &Sql, args: Args<'_>) -> Result<Vec<Row>, Trouble> {
+        // The rows that are still to come are one more answer, until the last has arrived.
+        self.owed.fetch_add(1, Ordering::Relaxed);
         let asked = self.client().query_typed_raw(sql.text, typed(sql.types, args));
         let mut arriving = std::pin::pin!(self.unless_silent(SILENCE, asked).await?);
         let mut rows = Vec::new();
         while let Some(row) = self.unless_silent(SILENCE, arriving.try_next()).await? {
             rows.push(row);
         }
+        self.owed.fetch_sub(1, Ordering::Relaxed);
         Ok(rows)
     }
 
@@ -459,20 +462,20 @@ impl Session {
         silence: Duration,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Trouble> {
-        match timeout(silence, work).await {
-            Ok(done) => Ok(done.inspect_err(|fault| self.of.noticed(fault))?),
-            Err(_) => {
-                self.silent.store(true, Ordering::Relaxed);
-                Err(Trouble::Down("PostgreSQL does not answer".into()))
-            }
-        }
+        // Owed from here on, also to whoever leaves without waiting for it.
+        self.owed.fetch_add(1, Ordering::Relaxed);
+        let Ok(done) = timeout(silence, work).await else {
+            return Err(Trouble::Down("PostgreSQL does not answer".into()));
+        };
+        self.owed.fetch_sub(1, Ordering::Relaxed);
+        Ok(done.inspect_err(|fault| self.of.noticed(fault))?)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(object) = self.object.take()
-            && (self.begun || *self.silent.get_mut())
+            && (self.begun || *self.owed.get_mut() > 0)
         {
             // Inside one the server has its own limits, and a COMMIT that waits for a standby must not be talked out of it.
             if !self.begun {
