@@ -18,23 +18,28 @@ const QUIET: Duration = Duration::from_secs(1);
 /// swept together.
 const SOONEST: Duration = Duration::from_millis(50);
 
+/// How often the pause after a sweep that failed is doubled, at most.
+const MOST_DOUBLED: u32 = 6;
+
 pub(super) async fn run(books: Arc<Books>) {
     let mut forgotten_at = instant_now();
-    let (mut failed, mut left) = (false, BTreeSet::new());
+    let (mut failures, mut left) = (0, BTreeSet::new());
     loop {
         let pause = books.limits.tidy_every.unwrap_or(QUIET);
         let wait = match books.limits.tidy_every {
-            Some(_) if !failed => pause.min(until_due(&books).await.unwrap_or(pause)).max(SOONEST),
-            _ => pause,
+            Some(_) if failures == 0 => pause.min(until_due(&books).await.unwrap_or(pause)).max(SOONEST),
+            // One that fails may cost the copy each time.
+            _ => pause * (1 << failures.min(MOST_DOUBLED)),
         };
         // A different moment on every node, so that they do not all sweep the same holds.
         let later = SOONEST.min(wait / 2);
         tokio::time::sleep(mint::wait_between(wait, wait + later)).await;
         if books.limits.tidy_every.is_some() {
             let tidied = tidy(&books, &mut left).await;
-            failed = tidied.is_err();
+            failures = if tidied.is_err() { failures + 1 } else { 0 };
             if let Err(trouble) = tidied {
-                tracing::debug!(%trouble, "the sweep will try again");
+                books.condition.met(&trouble);
+                tracing::debug!(%trouble, failures, "the sweep will try again");
             }
         }
         if forgotten_at.elapsed() >= pause * FORGET_EVERY {
