@@ -12,8 +12,11 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdfast_domain::{Actor, Ask, BookingState, Command, Limit, Refusal};
-use tokio::{sync::Semaphore, time::timeout};
+use holdfast_domain::{Actor, BookingState, Command, Limit, Refusal};
+use tokio::{
+    sync::Semaphore,
+    time::{timeout, timeout_at},
+};
 
 use crate::{
     admission::{
@@ -256,7 +259,11 @@ impl Stages {
         let Excess { policy, over, quota } = excess;
         let command = request.command.recalling(Some(over)).expect("only holds are counted");
         let said = self.ledger.execute(Request { command, ..request }).await;
-        if matches!(&said, Ok(Reply::Refused(Refusal::LimitReached(Limit::Unconfirmed { .. }))) | Err(_)) {
+        if matches!(
+            &said,
+            Ok(Reply::Refused(Refusal::LimitReached(Limit::Unconfirmed { .. })))
+                | Err(LedgerError::Overloaded)
+        ) {
             metrics::counter!("holdfast_hoarding_refused_total", "policy" => policy).increment(1);
             if let Some(quota) = quota {
                 return Err(SubmitError::TooMany(quota));
@@ -269,9 +276,12 @@ impl Stages {
     async fn reserve(&self, request: &Request, visitor: Option<Visitor>) -> Result<Option<Reserved>, Excess> {
         let (Some(hoarding), Some(visitor)) = (&self.hoarding, visitor) else { return Ok(None) };
         let Command::PlaceHold { hold, asks, .. } = &request.command else { return Ok(None) };
-        for Ask { offer, .. } in asks {
+        let offers: BTreeSet<_> = asks.iter().map(|ask| &ask.offer).collect();
+        for offer in offers {
+            // What cannot be learnt in time is counted by what is known: the ledger is about to say that it is late.
             if hoarding.must_learn(offer, &visitor)
-                && let Ok(Some(view)) = self.ledger.offer(offer).await
+                && let Ok(Ok(Some(view))) =
+                    timeout_at(request.deadline.into(), self.ledger.offer(offer)).await
             {
                 hoarding.learn(&view);
             }
