@@ -151,7 +151,7 @@ pub(super) async fn settle(
         books.must_be(copy.is_level_with(&versions), &mut copy)?;
     }
     copy.recent_answers().for_each(|kept| given.add(kept.clone()));
-    let now = copy.hear(books.time.of(clock));
+    let now = copy.hear(&books.time, clock);
     let mut batch = Batch {
         books,
         locked: &offers,

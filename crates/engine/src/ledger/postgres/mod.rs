@@ -22,6 +22,7 @@ mod dial;
 mod effects;
 mod feed;
 mod gate;
+mod heard;
 mod holds;
 pub mod inspect;
 pub mod keys;
@@ -272,7 +273,7 @@ impl Books {
     async fn follow(&self, unseen: &Unseen) -> Result<(), Trouble> {
         let mut copy = self.writable().await?;
         self.follow_with(&mut copy, unseen)?;
-        copy.hear(self.time.of(unseen.clock));
+        copy.hear(&self.time, unseen.clock);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ use tokio_postgres::{Row, types::Type};
 use super::{
     answers::Kept,
     chains::Chains,
+    heard::Heard,
     rows,
     session::{Session, Sql, Trouble},
 };
@@ -50,7 +51,7 @@ pub enum Time {
 
 impl Time {
     /// The time, PostgreSQL's clock showing `clock`.
-    pub(super) fn of(&self, clock: Moment) -> Moment {
+    fn of(&self, clock: Moment) -> Moment {
         match self {
             Self::Database => clock,
             Self::Given(given) => given.now(),
@@ -65,6 +66,8 @@ const OFFERS: Sql = Sql {
     text: "SELECT definition, holdfast.ms(created_at), version FROM holdfast.offers ORDER BY place",
     types: &[],
 };
+/// When the last entry was written.
+const LATEST: Sql = Sql { text: "SELECT holdfast.ms(max(changed_at)) FROM holdfast.offers", types: &[] };
 const BLOCKED: Sql = Sql {
     text: "SELECT offer_id, array_agg(unit_no) FROM holdfast.units WHERE blocked GROUP BY offer_id",
     types: &[],
@@ -146,9 +149,9 @@ pub(super) struct Replica {
     horizon: Horizon,
     /// When the server began that the copy is known to agree with.
     pub(super) server: i64,
-    /// The latest time that an entry or the clock has told, and when that was heard.
-    now: Moment,
-    heard: Instant,
+    time: Heard,
+    /// When it was last known to be level.
+    level_at: Instant,
     interner: Interner,
     /// What the last batches of this node answered to keys, by batch.
     answered: VecDeque<Vec<Kept>>,
@@ -175,6 +178,8 @@ impl Replica {
         begin_view(session).await?;
         let Now { horizon, clock, server } = now(session).await?;
         let now = time.of(clock);
+        let latest = session.rows(&LATEST, &[]).await?;
+        let latest = latest.first().and_then(|row| row.get::<_, Option<i64>>(0)).map(Moment::from_ms);
         let mut interner = Interner::default();
         let parts = read_parts(session, Some(now.plus_ms(-MEMORY_MS)), &mut interner).await?;
         session.send_commit().await?;
@@ -185,8 +190,8 @@ impl Replica {
             snapshots,
             horizon,
             server,
-            now,
-            heard: instant_now(),
+            time: Heard::beginning(now, latest),
+            level_at: instant_now(),
             interner,
             answered: VecDeque::new(),
         })
@@ -270,28 +275,25 @@ impl Replica {
     pub(super) fn apply(&mut self, event: &Event, at: Moment, version: Version, touched: &mut Touched) {
         touched.note(&self.state, event);
         apply_as(&mut self.state, event, at, version);
-        self.now = self.now.max(at);
+        self.time.reach(at);
     }
 
-    /// Hears the time. It never goes back, whatever a clock says: no decision lies before an entry.
-    pub(super) fn hear(&mut self, now: Moment) -> Moment {
-        if now > self.now {
-            self.now = now;
-        }
-        self.heard = instant_now();
-        self.now
+    /// Hears PostgreSQL's clock, and says what time it is.
+    pub(super) fn hear(&mut self, time: &Time, clock: Moment) -> Moment {
+        let now = self.time.exactly(time, clock);
+        self.time.reach(now);
+        self.level_at = instant_now();
+        now
     }
 
-    pub(super) const fn last_heard(&self) -> Moment {
-        self.now
+    /// What time it is, PostgreSQL's clock having just shown `clock`.
+    pub(super) fn exactly(&self, time: &Time, clock: Moment) -> Moment {
+        self.time.exactly(time, clock)
     }
 
     /// About what time it is, for a first look; the last look asks PostgreSQL.
     pub(super) fn about_now(&self, time: &Time) -> Moment {
-        match time {
-            Time::Database => self.now.plus_ms(self.heard.elapsed().as_millis() as i64),
-            Time::Given(clock) => clock.now().max(self.now),
-        }
+        self.time.about_now(time)
     }
 
     /// Whether these are the versions that the copy has come to.
@@ -301,7 +303,7 @@ impl Replica {
 
     /// How long ago the copy was last known to be level.
     pub(super) fn age(&self) -> Duration {
-        self.heard.elapsed()
+        self.level_at.elapsed()
     }
 
     /// The version of an offer in this copy; zero where there is none.

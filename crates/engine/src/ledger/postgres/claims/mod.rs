@@ -308,7 +308,7 @@ async fn last_look(
         books.follow(&unseen).await?;
     }
     let copy = books.loaded().await?;
-    let now = books.time.of(clock).max(copy.last_heard());
+    let now = copy.exactly(&books.time, clock);
     let state = &copy.state;
     let decision = match decide(state, &request.command, &request.actor, now) {
         Ok(decision) => decision,
