@@ -126,6 +126,14 @@ impl Given {
     pub(super) fn add(&mut self, kept: Kept) {
         self.0.insert(kept.key, kept);
     }
+
+    /// Adds what was remembered, unless more than that was found: a key that was open then may have its words by now.
+    pub(super) fn recall(&mut self, kept: &Kept) {
+        let found = self.0.entry(kept.key).or_insert_with(|| kept.clone());
+        if matches!(found.words, Words::Open(_)) {
+            *found = kept.clone();
+        }
+    }
 }
 
 /// The keys that are new, with their words.

@@ -150,7 +150,7 @@ pub(super) async fn settle(
         books.follow_with(&mut copy, &unseen)?;
         books.must_be(copy.is_level_with(&versions), &mut copy)?;
     }
-    copy.recent_answers().for_each(|kept| given.add(kept.clone()));
+    copy.recent_answers().for_each(|kept| given.recall(kept));
     let now = copy.hear(&books.time, clock);
     let mut batch = Batch {
         books,

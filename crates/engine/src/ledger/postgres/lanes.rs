@@ -8,21 +8,20 @@
 use std::{collections::BTreeSet, fmt, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use holdfast_domain::{OfferId, decide};
+use holdfast_domain::{OfferId, Refusal, decide};
 use metrics::Gauge;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, RwLockReadGuard, Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{
     Books,
     answers::{Given, digest},
     batch::{Patience, Settled, named, refused},
     claims::pause,
-    replica::Replica,
     session::Trouble,
     start::Start,
 };
 use crate::ledger::{
-    LedgerError, Reply, Request, closes_key_of,
+    IdempotencyKey, LedgerError, Reply, Request, closes_key_of,
     embedded::{instant_now, lanes::is_urgent},
 };
 
@@ -32,6 +31,14 @@ pub(super) struct Job {
     request: Request,
     start: Start,
     to: oneshot::Sender<Result<Reply, LedgerError>>,
+}
+
+impl Job {
+    /// Its key, where that may have been answered before. What is reported of a payment is decided whatever its key was
+    /// answered.
+    fn asked_before(&self) -> Option<&IdempotencyKey> {
+        self.request.key.as_ref().filter(|_| closes_key_of(&self.request.command).is_none())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -286,40 +293,48 @@ async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>
 
 /// Answers those that a level copy refuses, and returns the others.
 async fn look_again(books: &Books, jobs: Vec<Job>) -> Result<Vec<Job>, Unseen> {
-    let (given, copy) = match level_with_answers(books, &jobs).await {
-        Ok(looked) => looked,
+    let judged = match judge(books, &jobs).await {
+        Ok(judged) => judged,
         Err(trouble) => return Err((jobs, trouble)),
     };
-    let now = copy.about_now(&books.time);
-    let mut willing = Vec::new();
-    for job in jobs {
-        let Request { command, actor, key, .. } = &job.request;
-        // What is reported of a payment is decided whatever its key was answered.
-        let asks = key.as_ref().filter(|_| closes_key_of(command).is_none());
-        if let Some(reply) = asks.and_then(|key| given.reply(&digest(key), key)) {
-            drop(job.to.send(Ok(reply)));
-            continue;
+    let (mut willing, mut unwilling) = (Vec::new(), Vec::new());
+    for (job, refusal) in jobs.into_iter().zip(judged) {
+        match refusal {
+            None => willing.push(job),
+            Some(refusal) => unwilling.push((job, refusal)),
         }
-        match decide(&copy.state, command, actor, now) {
-            Ok(_) => willing.push(job),
-            Err(refusal) => drop(job.to.send(Ok(refused(refusal)))),
+    }
+    let given = match answers_of(books, &unwilling).await {
+        Ok(given) => given,
+        Err(trouble) => {
+            willing.extend(unwilling.into_iter().map(|(job, _)| job));
+            return Err((willing, trouble));
         }
+    };
+    for (job, refusal) in unwilling {
+        let told = job.asked_before().and_then(|key| given.reply(&digest(key), key));
+        drop(job.to.send(Ok(told.unwrap_or_else(|| refused(refusal)))));
     }
     Ok(willing)
 }
 
-/// The keys are looked up after the copy is level, so that an effect that is seen has its answer found.
-async fn level_with_answers<'a>(
-    books: &'a Books,
-    jobs: &[Job],
-) -> Result<(Given, RwLockReadGuard<'a, Replica>), Trouble> {
+/// What a level copy has against each of them.
+async fn judge(books: &Books, jobs: &[Job]) -> Result<Vec<Option<Refusal>>, Trouble> {
     books.feed.level().await?;
-    let keys: Vec<_> = jobs.iter().filter_map(|job| job.request.key.as_ref().map(digest)).collect();
-    let given = match keys.is_empty() {
-        true => Given::default(),
-        false => Given::find(&books.sessions.settling().await?, &keys).await?,
-    };
-    Ok((given, books.loaded().await?))
+    let copy = books.loaded().await?;
+    let now = copy.about_now(&books.time);
+    let against = |job: &Job| decide(&copy.state, &job.request.command, &job.request.actor, now).err();
+    Ok(jobs.iter().map(against).collect())
+}
+
+/// The words that were given to their keys. Looked up after they were judged, so that whoever is refused because of an
+/// effect of their own key has its answer found.
+async fn answers_of(books: &Books, jobs: &[(Job, Refusal)]) -> Result<Given, Trouble> {
+    let keys: Vec<_> = jobs.iter().filter_map(|(job, _)| job.asked_before().map(digest)).collect();
+    match keys.is_empty() {
+        true => Ok(Given::default()),
+        false => Given::find(&books.sessions.settling().await?, &keys).await,
+    }
 }
 
 async fn attempt(

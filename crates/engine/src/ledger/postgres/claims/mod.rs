@@ -26,7 +26,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use holdfast_domain::{Command, HoldId, HolderId, Moment, Offer, OfferId, State, Subject, Version, decide};
+use holdfast_domain::{
+    Command, HoldId, HolderId, Moment, Offer, OfferId, Refusal, State, Subject, Version, decide,
+};
 use tokio_postgres::types::Type;
 
 use super::{
@@ -183,11 +185,12 @@ impl Plan {
         })
     }
 
-    /// Whether everything that these effects touch has been locked by this plan.
-    fn covers(&self, effects: &Effects) -> bool {
+    /// Whether everything that these effects touch, and the sums they were decided by, has been locked by this plan.
+    fn covers(&self, state: &State, command: &Command, effects: &Effects) -> bool {
         effects.offers.keys().all(|offer| self.offers.contains(offer))
             && effects.units.keys().all(|unit| self.units.contains(unit))
             && effects.older_holds().is_subset(&self.holds)
+            && limited(state, command, &self.offers).is_subset(&self.holders)
     }
 }
 
@@ -240,16 +243,22 @@ async fn session_for(books: &Books, request: &Request) -> Result<Session, Troubl
 /// A no from a copy that is known to be level, or the words that the key was given before.
 async fn refuse(books: &Books, request: &Request) -> Result<Option<Reply>, Trouble> {
     books.feed.level().await?;
-    if let Some(key) = &request.key {
-        let session = session_for(books, request).await?;
-        let digest = digest(key);
-        if let Some(reply) = Given::find(&session, &[digest]).await?.reply(&digest, key) {
-            return Ok(Some(reply));
-        }
-    }
-    let copy = books.loaded().await?;
-    let now = copy.about_now(&books.time);
-    Ok(decide(&copy.state, &request.command, &request.actor, now).err().map(refused))
+    let refusal = {
+        let copy = books.loaded().await?;
+        decide(&copy.state, &request.command, &request.actor, copy.about_now(&books.time)).err()
+    };
+    let Some(refusal) = refusal else { return Ok(None) };
+    let session = session_for(books, request).await?;
+    answered_or(&session, request, refusal).await.map(Some)
+}
+
+/// A no, unless the key was answered before. Looked up after the decision: what the copy shows was committed together with
+/// the words for its key, so whoever is refused because of their own request hears what that was told.
+async fn answered_or(session: &Session, request: &Request, refusal: Refusal) -> Result<Reply, Trouble> {
+    let Some(key) = &request.key else { return Ok(refused(refusal)) };
+    let digest = digest(key);
+    let given = Given::find(session, &[digest]).await?;
+    Ok(given.reply(&digest, key).unwrap_or_else(|| refused(refusal)))
 }
 
 /// Everything that is locked before the decision, in the order that all keep.
@@ -312,10 +321,13 @@ async fn last_look(
     let state = &copy.state;
     let decision = match decide(state, &request.command, &request.actor, now) {
         Ok(decision) => decision,
-        Err(refusal) => return Ok(Look::Answered(refused(refusal))),
+        Err(refusal) => {
+            drop(copy);
+            return answered_or(session, request, refusal).await.map(Look::Answered);
+        }
     };
     let effects = Effects::of(state, &decision.events, &request.actor, now);
-    if !plan.covers(&effects) {
+    if !plan.covers(state, &request.command, &effects) {
         return Ok(Look::NotCovered);
     }
     let subject = decision.subject;
