@@ -42,7 +42,7 @@ impl House {
         Self::on(Postgres::start().expect("a private PostgreSQL"))
     }
 
-    fn on(server: Postgres) -> Self {
+    pub(crate) fn on(server: Postgres) -> Self {
         Self { server, made: Mutex::default() }
     }
 

@@ -12,6 +12,8 @@ use holdfast_engine::{
     strategy::Claiming,
 };
 
+use holdfast_rigs::Postgres;
+
 use super::{
     goods::{ask, ask_as, confirm, counted, held, now, paid, pay, place, report, sell, unit},
     house::{House, nodes, settings},
@@ -57,6 +59,21 @@ const FILL: &str = "
     SELECT sha256(n::text::bytea), sha256('x'), 201, '{}', now() - n * interval '5 seconds'
     FROM generate_series(1, 30000) n;
     ANALYZE";
+
+/// What was there long before the sale, as far as a node that is open notices: entries of the first transaction there was,
+/// and nobody tells PostgreSQL how much there is now.
+const FILL_QUIETLY: &str = "
+    INSERT INTO holdfast.journal (xid, chain, link, at, actor, kind, offer_id, offers, before, version, hold_id, entry, hash)
+    SELECT 1, chain, link + n, at, actor, kind, offer_id, offers, before, version,
+           overlay(hold_id placing lpad(n::text, 8, '0') from 24), entry, hash
+    FROM holdfast.journal CROSS JOIN generate_series(1, 15000) n
+    WHERE kind = 'hold_placed' AND hold_id = (SELECT id FROM holdfast.holds WHERE holder = 'alice');
+    INSERT INTO holdfast.holds (offer_id, id, holder, state, amount, currency, expires_at, ended_at, version, body)
+    SELECT offer_id, overlay(id placing lpad(n::text, 8, '0') from 24), holder, 'released', amount, currency, expires_at,
+           now() - interval '3 days', version, body
+    FROM holdfast.holds CROSS JOIN generate_series(1, 15000) n WHERE holder = 'dave';
+    INSERT INTO holdfast.answers (key, fingerprint, status, body, at)
+    SELECT sha256(n::text::bytea), sha256('x'), 201, '{}', now() FROM generate_series(1, 15000) n";
 
 /// From here on every statement's plan is written down, with what it came to.
 const TELL: &str = "
@@ -311,5 +328,38 @@ async fn no_request_and_no_timer_reads_a_table_through() {
     }
     let (log, walks) = (log(), walks(&log()));
     assert!(log.contains("Index Scan using journal_of_several"), "the log tells no plans");
+    assert!(walks.is_empty(), "{}", walks.into_iter().collect::<Vec<_>>().join("\n\n"));
+}
+
+/// PostgreSQL keeps its plans, and learns late that a table has grown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_from_the_first_day_do_not_read_long_books_through() {
+    let house = House::on(
+        Postgres::options()
+            .setting("fsync", "off")
+            .setting("autovacuum", "off")
+            .start()
+            .expect("a private PostgreSQL"),
+    );
+    let url = house.emptied(DATABASE);
+    house.server.ask(DATABASE, TELL).expect("plans");
+    let settings = settings(&url, Claiming::Batched);
+    let node = nodes(settings.clone(), 1).await.remove(0);
+    let other = nodes(settings, 1).await.remove(0);
+    sale(&node).await;
+    for round in 0..3 {
+        sells(&node, &format!("early-{round}")).await;
+        sells(&other, &format!("there-{round}")).await;
+    }
+    house.server.ask(DATABASE, FILL_QUIETLY).expect("long books");
+    let log = || fs::read_to_string(house.server.log()).expect("a log");
+    let before = log().len();
+    for round in 0..3 {
+        sells(&node, &format!("late-{round}")).await;
+        sells(&other, &format!("there-late-{round}")).await;
+    }
+    let log = log().split_off(before);
+    let walks = walks(&log);
+    assert!(log.contains("Index Scan using journal_by_xid"), "the log tells no plans");
     assert!(walks.is_empty(), "{}", walks.into_iter().collect::<Vec<_>>().join("\n\n"));
 }

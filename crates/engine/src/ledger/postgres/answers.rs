@@ -14,8 +14,12 @@ use super::{
 };
 use crate::ledger::{Answer, IdempotencyKey, Reply};
 
+/// Each is looked for by itself: for a list of keys, PostgreSQL would keep to reading the table through, had it made its
+/// plan while there were few.
 pub(super) const FIND: Sql = Sql {
-    text: "SELECT key, fingerprint, status, body, booking_id FROM holdfast.answers WHERE key = ANY($1)",
+    text: "SELECT given.* FROM unnest($1::bytea[]) AS asked(key)
+           CROSS JOIN LATERAL (SELECT key, fingerprint, status, body, booking_id FROM holdfast.answers
+                               WHERE key = asked.key LIMIT 1) AS given",
     types: &[Type::BYTEA_ARRAY],
 };
 const FORGET: Sql = Sql {

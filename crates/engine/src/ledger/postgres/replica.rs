@@ -115,16 +115,21 @@ const BOOKINGS: Sql = Sql {
     types: &[],
 };
 /// What is new is found by the index over transactions: the order within says so to a planner that knows nothing of the
-/// arguments. Asked for in the journal's own order at once, it walks the whole journal and throws nearly all of it away.
+/// arguments. Asked for in the journal's own order at once, it walks the whole journal and throws nearly all of it away;
+/// and so it does for a list of transactions, unless each is looked for by itself (`OFFSET 0` keeps the planner from
+/// joining them), with a plan that was made while the journal was short.
 ///
 /// Of what can be seen, nothing was written by a transaction that is yet to come, but for a journal that was restored from
 /// a server that had counted further: those entries were loaded with the rest.
 const UNSEEN: Sql = Sql {
     text: "WITH own AS MATERIALIZED (SELECT * FROM unnest($3::bigint[], $4::bigint[]) AS own(chain, link))
            SELECT seq, offers, before, version, entry FROM (
-               (SELECT seq, offers, before, version, entry FROM holdfast.journal j
-                WHERE xid = ANY($5)
-                  AND NOT EXISTS (SELECT FROM own WHERE own.chain = j.chain AND own.link >= j.link))
+               (SELECT late.* FROM unnest($5::bigint[]) AS open(xid)
+                CROSS JOIN LATERAL (
+                    SELECT seq, offers, before, version, entry FROM holdfast.journal j
+                    WHERE xid = open.xid
+                      AND NOT EXISTS (SELECT FROM own WHERE own.chain = j.chain AND own.link >= j.link)
+                    OFFSET 0) AS late)
                UNION ALL
                (SELECT seq, offers, before, version, entry FROM holdfast.journal j
                 WHERE xid >= $1 AND xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
@@ -314,11 +319,12 @@ impl Replica {
     }
 }
 
-/// Begins a transaction in which all statements see the same. Nobody waits for it, so whoever reads may take long over
-/// what was read.
+/// Begins a transaction in which all statements see the same, for whoever reads whole tables. Nobody waits for it, so
+/// that may take long.
 pub(super) async fn begin_view(session: &mut Session) -> Result<(), Trouble> {
     const VIEW: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
-                        SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = '1h'";
+                        SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = '1h'; \
+                        SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on";
     session.begin().await?;
     session.run(VIEW).await
 }

@@ -218,14 +218,16 @@ impl Sessions {
             // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
             // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
             // every time, which for some statements took longer than the rows. A plan that knows no arguments expects
-            // many rows, and would call helpers for them: that takes longer than the rows, too. And each statement must see what was
+            // many rows, and would call helpers for them: that takes longer than the rows, too. One that was made while a
+            // table was new and empty would read it through, for as long as nobody tells PostgreSQL that it has grown. And each statement must see what was
             // settled when it began, whatever the role's default is: what is looked at after a lock was waited for would
             // otherwise be older than the lock. A node that vanishes, or is stopped, leaves transactions behind that have
             // the locks of offers: PostgreSQL itself ends them.
             begin: format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
                  SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}; \
-                 SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL max_parallel_workers_per_gather = 0"
+                 SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL max_parallel_workers_per_gather = 0; \
+                 SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
             )
             .into(),
             dial: Arc::new(dial),
