@@ -129,7 +129,11 @@ impl Problem {
             Denied::Ledger(error) => return error.into(),
             Denied::NotYet(standing) => ("It is not your turn yet.", standing.retry_after_ms),
             Denied::NoTicket => {
-                ("There is a queue for this offer, and no ticket or pass of yours came along.", 1_000)
+                (
+                    "There is a queue for this offer, and no ticket or pass of yours came along. Each counts only \
+                     together with the session cookie that it was given with.",
+                    1_000,
+                )
             }
             Denied::Ended => ("This visit is over. Join again for another one.", 1_000),
             Denied::Closed => ("Nobody is let in at the moment.", 30_000),

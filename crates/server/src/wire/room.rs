@@ -205,7 +205,8 @@ impl<'a> Room<'a> {
 pub(crate) struct Place<'a> {
     #[schema(value_type = schema::OfferId)]
     offer: &'a str,
-    /// The ticket, for those who cannot keep cookies.
+    /// The ticket, for clients that send it as `Queue-Token`. It counts together with the session cookie it was given
+    /// with.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     ticket: Option<&'a str>,
