@@ -148,7 +148,7 @@ pub(super) async fn settle(
     if !copy.is_level_with(&versions) {
         let unseen = Replica::unseen(&session, copy.horizon(), &books.chains).await?;
         books.follow_with(&mut copy, &unseen)?;
-        books.must_be(copy.is_level_with(&versions), &mut copy)?;
+        books.discard_unless(copy.is_level_with(&versions), &mut copy)?;
     }
     copy.recent_answers().for_each(|kept| given.recall(kept));
     let now = copy.hear(&books.time, clock);
@@ -161,7 +161,7 @@ pub(super) async fn settle(
         kept: Vec::new(),
         touched: Touched::default(),
     };
-    copy.is_ahead();
+    copy.mark_uncommitted();
     let settled: Vec<Settled> = requests
         .iter()
         .zip(&keys)
@@ -172,7 +172,7 @@ pub(super) async fn settle(
     batch.sweep_along(&mut copy, if requests.is_empty() { slice } else { slice.div_ceil(8) });
     let Batch { effects, kept, touched, .. } = batch;
     if effects.is_empty() && kept.is_empty() {
-        copy.is_true();
+        copy.mark_committed();
         drop(copy);
         session.roll_back().await;
         return Ok(settled);
@@ -184,7 +184,7 @@ pub(super) async fn settle(
     metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
     books.chains.put_back(chain);
     books.chains.applied(chain, effects.entries.len());
-    copy.is_true();
+    copy.mark_committed();
     copy.remember(kept, books.limits.batches);
     books.announce(touched.changes(&copy.state));
     Ok(settled)

@@ -88,7 +88,7 @@ async fn look_at_all(books: &Books, session: &Session, unseen: &Unseen) -> Resul
     let versions = session.rows(&VERSIONS, &[]).await?;
     let versions: Vec<_> = versions.iter().map(|row| (row.get(0), rows::version(row, 1))).collect();
     let all = copy.state.offers().count() == versions.len() && copy.is_level_with(&versions);
-    books.must_be(all && !copy.is_beyond(unseen), &mut copy)?;
+    books.discard_unless(all && !copy.is_beyond(unseen), &mut copy)?;
     copy.server = unseen.server;
     Ok(())
 }

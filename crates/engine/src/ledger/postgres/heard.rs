@@ -1,9 +1,10 @@
-//! The time as the copy of the books knows it: what PostgreSQL's clock or an entry last said, and how long ago.
+//! What time it is for the node's copy of the books: the latest that PostgreSQL's clock or an entry said, and how long ago
+//! that was.
 //!
-//! It never goes back, whatever a clock says: no decision lies before an entry. When PostgreSQL's clock is set back, the
-//! time goes on from the latest that was heard, a little slower than it passes, until the clock has caught up. Standing
-//! still would keep every hold alive meanwhile, and a node that heard nothing of the later time would live in another
-//! one.
+//! This time never goes back, so that no decision is dated before an entry it builds on. After PostgreSQL's clock was set
+//! back, the time goes on from the latest that was heard, at seven eighths of its usual speed, until the clock has caught
+//! up. If it stood still instead, no hold would expire meanwhile, and nodes that had not heard the same latest time would
+//! disagree about what has expired.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,9 @@
-//! Tidying: writing down what expired, and forgetting answers that nobody may ask for any more. No answer depends on
-//! it, and it never makes anybody wait: offers that somebody is busy with are left for the next time. Batches that have
-//! them write down some of it along the way.
+//! Tidying: writing down which holds have expired, and forgetting ended holds and keys' answers that are too old to be
+//! asked for.
+//!
+//! What anybody is told does not depend on it, for a hold's expiry is compared with the time of each decision. Nor does it
+//! make anybody wait: the sweep leaves out offers that somebody is busy with, and the batches that are busy with them write
+//! down some of their expiries along the way.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
