@@ -248,6 +248,10 @@ async fn refuse(books: &Books, request: &Request) -> Result<Option<Reply>, Troub
         decide(&copy.state, &request.command, &request.actor, copy.about_now(&books.time)).err()
     };
     let Some(refusal) = refusal else { return Ok(None) };
+    // Most who lose have no key, and would queue for a connection that they have no use for.
+    if request.key.is_none() {
+        return Ok(Some(refused(refusal)));
+    }
     let session = session_for(books, request).await?;
     answered_or(&session, request, refusal).await.map(Some)
 }
