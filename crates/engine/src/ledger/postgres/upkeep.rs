@@ -21,25 +21,26 @@ const QUIET: Duration = Duration::from_secs(1);
 /// swept together.
 const SOONEST: Duration = Duration::from_millis(50);
 
-/// How often the pause after a sweep that failed is doubled, at most.
+/// How often the pause after a sweep that failed is doubled, at most …
 const MOST_DOUBLED: u32 = 6;
+/// … and how long it becomes: once whatever was wrong is over, nothing that has expired stays unwritten for much longer.
+const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(4);
 
 pub(super) async fn run(books: Arc<Books>) {
     let mut forgotten_at = instant_now();
-    let (mut failures, mut left) = (0, BTreeSet::new());
+    let (mut failures, mut left) = (0_u32, BTreeSet::new());
     loop {
         let pause = books.limits.tidy_every.unwrap_or(QUIET);
         let wait = match books.limits.tidy_every {
             Some(_) if failures == 0 => pause.min(until_due(&books).await.unwrap_or(pause)).max(SOONEST),
-            // One that fails may cost the copy each time.
-            _ => pause * (1 << failures.min(MOST_DOUBLED)),
+            _ => pause_after(failures, pause),
         };
         // A different moment on every node, so that they do not all sweep the same holds.
         let later = SOONEST.min(wait / 2);
         tokio::time::sleep(mint::wait_between(wait, wait + later)).await;
         if books.limits.tidy_every.is_some() {
             let tidied = tidy(&books, &mut left).await;
-            failures = if tidied.is_err() { failures + 1 } else { 0 };
+            failures = if tidied.is_err() { failures.saturating_add(1) } else { 0 };
             if let Err(trouble) = tidied {
                 books.condition.met(&trouble);
                 tracing::debug!(%trouble, failures, "the sweep will try again");
@@ -52,6 +53,13 @@ pub(super) async fn run(books: Arc<Books>) {
             }
         }
     }
+}
+
+/// The pause after so many sweeps in a row that failed: longer each time, for each may have cost the copy. A pause that is
+/// long by itself is cut short too, for what that sweep should have written down is due.
+fn pause_after(failures: u32, pause: Duration) -> Duration {
+    let doubled = pause.min(LONGEST_AFTER_FAILURE) * (1 << failures.min(MOST_DOUBLED));
+    doubled.min(LONGEST_AFTER_FAILURE)
 }
 
 /// How long until the next hold that this node knows of runs out. One that is placed meanwhile runs out later than the
@@ -117,6 +125,16 @@ mod tests {
     use std::future::ready;
 
     use super::*;
+
+    #[test]
+    fn however_often_a_sweep_failed_the_next_one_comes_soon() {
+        let (usual, day) = (Duration::from_millis(500), Duration::from_secs(24 * 3600));
+        assert_eq!(pause_after(1, usual), Duration::from_secs(1));
+        for (failures, pause) in [(4, usual), (u32::MAX, usual), (1, day), (u32::MAX, day)] {
+            assert_eq!(pause_after(failures, pause), LONGEST_AFTER_FAILURE);
+        }
+        assert!(pause_after(6, Duration::from_millis(5)) < Duration::from_secs(1));
+    }
 
     #[tokio::test]
     async fn whatever_has_ended_is_forgotten_in_slices() {
