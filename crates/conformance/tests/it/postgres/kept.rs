@@ -181,3 +181,27 @@ async fn a_busy_offer_keeps_no_other_from_being_swept() {
     keeper.batch_execute("ROLLBACK").await.expect("the hall is free");
     until(&house, "SELECT bool_and(state = 'expired') FROM holdfast.holds").await;
 }
+
+/// Once, somebody who sells has what the migration wants and wants what it has, and PostgreSQL chose the migration.
+const MEET_A_SALE: [&str; 3] = [
+    "CREATE SEQUENCE public.begun",
+    "CREATE FUNCTION public.meets_a_sale() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('public.begun') = 1 THEN
+             RAISE EXCEPTION 'deadlock detected' USING ERRCODE = 'deadlock_detected';
+         END IF;
+     END $$",
+    "CREATE EVENT TRIGGER meets_a_sale ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA')
+     EXECUTE FUNCTION public.meets_a_sale()",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_that_gives_way_to_a_sale_tries_again() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    for rule in MEET_A_SALE {
+        house.server.ask(DATABASE, rule).expect("a rule");
+    }
+    let node = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    assert_eq!(house.one(DATABASE, "SELECT last_value FROM public.begun"), "2");
+}
