@@ -177,7 +177,7 @@ impl Plan {
         let mut offers = super::batch::concerned(state, &request.command, now);
         offers.extend(effects.offers.keys().cloned());
         Some(Self {
-            holders: limited(state, &request.command, &offers),
+            holders: holders(&request.command),
             offers,
             holds: effects.older_holds(),
             units: effects.units.keys().cloned().collect(),
@@ -185,21 +185,20 @@ impl Plan {
         })
     }
 
-    /// Whether everything that these effects touch, and the sums they were decided by, has been locked by this plan.
-    fn covers(&self, state: &State, command: &Command, effects: &Effects) -> bool {
+    /// Whether everything that these effects touch has been locked by this plan.
+    fn covers(&self, effects: &Effects) -> bool {
         effects.offers.keys().all(|offer| self.offers.contains(offer))
             && effects.units.keys().all(|unit| self.units.contains(unit))
             && effects.older_holds().is_subset(&self.holds)
-            && limited(state, command, &self.offers).is_subset(&self.holders)
     }
 }
 
-/// The holder, in each offer that limits what one holder may have: the sum over its holds is decided by one at a time.
-fn limited(state: &State, command: &Command, offers: &BTreeSet<OfferId>) -> BTreeSet<(OfferId, HolderId)> {
-    let Command::PlaceHold { holder, .. } = command else { return BTreeSet::new() };
-    let limits =
-        |id: &&OfferId| state.offer(id).is_some_and(|at| at.offer().def().limit_per_holder.is_some());
-    offers.iter().filter(limits).map(|offer| (offer.clone(), holder.clone())).collect()
+/// The holder, in each offer that it wants something of. What it has there is decided upon by one at a time: the sum that a
+/// limit is about, and whether it has exactly this already. Of stock there is enough for both of two who are one, so the
+/// units alone would not tell.
+fn holders(command: &Command) -> BTreeSet<(OfferId, HolderId)> {
+    let Command::PlaceHold { holder, asks, .. } = command else { return BTreeSet::new() };
+    asks.iter().map(|ask| (ask.offer.clone(), holder.clone())).collect()
 }
 
 /// One attempt; `None` when the plan did not cover what the last look decided.
@@ -331,7 +330,7 @@ async fn last_look(
         }
     };
     let effects = Effects::of(state, &decision.events, &request.actor, now);
-    if !plan.covers(state, &request.command, &effects) {
+    if !plan.covers(&effects) {
         return Ok(Look::NotCovered);
     }
     let subject = decision.subject;
