@@ -2,14 +2,14 @@
 
 use holdfast_engine::{
     ledger::{
-        BookingFilter, Ledger, PageRequest,
+        BookingFilter, Change, Ledger, PageRequest,
         postgres::{Connecting, verify},
     },
     strategy::Claiming,
 };
 
 use super::{
-    goods::{ask, hall, held, insist, place, refused, seat, sell},
+    goods::{ask, fest, hall, held, insist, place, refused, seat, sell, ticket},
     house::{House, nodes, settings},
 };
 
@@ -88,6 +88,13 @@ const TAKE_BACK: &str = "
     UPDATE holdfast.units SET held = 0;
     UPDATE holdfast.offers SET version = 1";
 
+const TAKE_BACK_HALL: &str = "
+    DELETE FROM holdfast.journal WHERE kind = 'hold_placed' AND offer_id = 'hall';
+    DELETE FROM holdfast.claims WHERE offer_id = 'hall';
+    DELETE FROM holdfast.holds WHERE offer_id = 'hall';
+    UPDATE holdfast.units SET held = 0 WHERE offer_id = 'hall';
+    UPDATE holdfast.offers SET version = 1 WHERE id = 'hall'";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_knows_more_than_the_books_forgets_it() {
     let mut house = House::quick();
@@ -107,6 +114,34 @@ async fn a_node_that_knows_more_than_the_books_forgets_it() {
     };
     assert!(held(&reply).is_some(), "{reply:?}");
     drop(node);
+    let report = verify(&Connecting::to(&url)).await.expect("a report");
+    assert!(report.is_clean(), "{report:?}");
+}
+
+/// The books lost the holds in the hall, and another node went on from there before this one looked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_cannot_follow_does_not_go_on_from_what_was_lost() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let node = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    sell(&*node, fest(100, 600)).await;
+    // One after another, so that all of them are one chain.
+    let wishes = [ticket(), ticket(), ticket(), seat("A-1"), seat("A-2")];
+    for (buyer, wish) in wishes.into_iter().enumerate() {
+        let reply = ask(&*node, place(&format!("buyer-{buyer}"), vec![wish])).await.expect("an answer");
+        assert!(held(&reply).is_some(), "{reply:?}");
+    }
+    house.server.ask(DATABASE, TAKE_BACK_HALL).expect("books of before");
+    let other = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    let mut changes = node.changes();
+    // An entry of both offers: the version it names of the hall is not the one that the first node knows.
+    let reply = ask(&*other, place("bob", vec![seat("A-1"), ticket()])).await.expect("an answer");
+    assert!(held(&reply).is_some(), "{reply:?}");
+    while !changes.recv().await.expect("news").iter().any(Change::only_stands) {}
+    let (reply, _) = insist(&*node, place("carol", vec![seat("A-2")])).await;
+    assert!(held(&reply).is_some(), "{reply:?}");
+    drop((node, other));
     let report = verify(&Connecting::to(&url)).await.expect("a report");
     assert!(report.is_clean(), "{report:?}");
 }

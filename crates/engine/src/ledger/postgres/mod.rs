@@ -286,6 +286,8 @@ impl Books {
                 Ok(())
             }
             Err(replica::TooFarBehind) => {
+                // These may be other books than this node wrote its chains to. Of the same books it costs new chains.
+                self.chains.forget();
                 copy.mark_uncommitted();
                 Err(Trouble::lost("the copy of the books is loaded anew"))
             }
