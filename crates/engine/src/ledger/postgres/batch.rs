@@ -210,8 +210,9 @@ async fn commit(
 type Looked = (Vec<(String, Version)>, Moment, Given);
 
 /// Read after the locks are held, in statements of their own: what a statement sees was settled when it began, and
-/// the clock is read after the waiting is over.
-pub(super) async fn versions_clock_and_answers(
+/// the clock is read after the waiting is over. The answers are read last, so that whatever led to these versions has its
+/// answer among them; for that both statements must be [known](Session::know) before.
+pub(super) async fn versions_then_answers(
     session: &Session,
     offers: &BTreeSet<OfferId>,
     keys: &[Digested],
@@ -231,6 +232,11 @@ pub(super) async fn versions_clock_and_answers(
     Ok((versions, Moment::from_ms(looked.get(0)), given))
 }
 
+/// Has both statements of the look arrive in the order in which they are sent.
+pub(super) async fn know_the_look(session: &Session) -> Result<(), Trouble> {
+    session.know(&[(LOOK.text, LOOK.types), (FIND.text, FIND.types)]).await
+}
+
 /// Takes these locks, one after another in the order given.
 fn locking(keys: &BTreeSet<i64>) -> String {
     let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
@@ -245,13 +251,13 @@ async fn lock(
     wanted: &[Digested],
 ) -> Result<Looked, Trouble> {
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
+    know_the_look(session).await?;
     match patience {
         Patience::Wait => {
-            session.know(&[(LOOK.text, LOOK.types), (FIND.text, FIND.types)]).await?;
             session.begins();
             let begin = session.beginning_with(&locking(&keys));
             // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.
-            let looked = versions_clock_and_answers(session, offers, wanted);
+            let looked = versions_then_answers(session, offers, wanted);
             let locked = session.run(&begin).map_err(Trouble::while_locking);
             futures::try_join!(locked, looked).map(|((), looked)| looked)
         }
@@ -261,7 +267,7 @@ async fn lock(
             let had = session.rows(&TRY_LOCK, &[&keys]).await?;
             let had: BTreeSet<i64> = had.iter().map(|row| row.get(0)).collect();
             offers.retain(|offer| had.contains(&lock_key(offer)));
-            versions_clock_and_answers(session, offers, wanted).await
+            versions_then_answers(session, offers, wanted).await
         }
     }
 }

@@ -444,11 +444,16 @@ impl Session {
         self.begun = false;
     }
 
-    /// Gives the transaction up.
+    /// Gives the transaction up, and goes on without one.
+    pub(super) async fn give_up(&mut self) -> Result<(), Trouble> {
+        self.run("ROLLBACK").await?;
+        self.ended();
+        Ok(())
+    }
+
+    /// Gives the transaction up. A session in which that fails is closed.
     pub(super) async fn roll_back(mut self) {
-        if self.run("ROLLBACK").await.is_ok() {
-            self.begun = false;
-        }
+        drop(self.give_up().await);
     }
 
     async fn bounded<T>(

@@ -34,7 +34,7 @@ use tokio_postgres::types::Type;
 use super::{
     Books,
     answers::{Given, Kept, Words, digest},
-    batch::{key_of, lock_key, refused, versions_clock_and_answers},
+    batch::{key_of, know_the_look, lock_key, refused, versions_then_answers},
     chains::Chain,
     effects::{Effects, UnitKey},
     replica::Replica,
@@ -215,6 +215,7 @@ async fn attempt_once(
     let Some(plan) = plan else { return refuse(books, request).await };
     books.condition.takes_writes()?;
     let mut session = session_for(books, request).await?;
+    know_the_look(&session).await?;
     let began = instant_now();
     let seen = lock(&mut session, claim, &plan).await?;
     metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
@@ -223,6 +224,15 @@ async fn attempt_once(
         Look::Answered(reply) => {
             session.roll_back().await;
             return Ok(Some(reply));
+        }
+        Look::Refused { refusal, copy_is_ahead: false } => {
+            session.roll_back().await;
+            return Ok(Some(refused(refusal)));
+        }
+        Look::Refused { refusal, copy_is_ahead: true } => {
+            // Others wait for what is locked, and for this nobody need keep it.
+            session.give_up().await?;
+            return answered_or(&session, request, refusal).await.map(Some);
         }
         Look::NotCovered => {
             session.roll_back().await;
@@ -284,6 +294,11 @@ async fn lock(session: &mut Session, claim: &dyn Claim, plan: &Plan) -> Result<S
 /// What the last look came to.
 enum Look {
     Answered(Reply),
+    Refused {
+        refusal: Refusal,
+        /// The copy has followed entries that were committed after the key was looked up, its own perhaps among them.
+        copy_is_ahead: bool,
+    },
     NotCovered,
     Decided(Box<Decided>),
 }
@@ -308,7 +323,7 @@ async fn last_look(
 ) -> Result<Look, Trouble> {
     let key = request.key.as_ref().map(|key| (digest(key), key));
     let wanted: Vec<_> = key.iter().map(|(digest, _)| *digest).collect();
-    let (versions, clock, given) = versions_clock_and_answers(session, &plan.offers, &wanted).await?;
+    let (versions, clock, given) = versions_then_answers(session, &plan.offers, &wanted).await?;
     if let Some(reply) = key.and_then(|(digest, key)| given.reply(&digest, key)) {
         return Ok(Look::Answered(reply));
     }
@@ -325,8 +340,7 @@ async fn last_look(
     let decision = match decide(state, &request.command, &request.actor, now) {
         Ok(decision) => decision,
         Err(refusal) => {
-            drop(copy);
-            return answered_or(session, request, refusal).await.map(Look::Answered);
+            return Ok(Look::Refused { refusal, copy_is_ahead: !copy.is_level_with(&versions) });
         }
     };
     let effects = Effects::of(state, &decision.events, &request.actor, now);
