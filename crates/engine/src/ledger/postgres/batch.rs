@@ -198,8 +198,8 @@ async fn commit(
     metrics::histogram!("holdfast_ledger_batch_entries").record(effects.entries.len() as f64);
     let pass_on = || drop(turn.take());
     let chain = write::all_and_commit(session, &effects, &kept, books.chains.take(), now, pass_on).await?;
-    books.chains.put_back(chain);
     books.chains.applied(chain, effects.entries.len());
+    books.chains.put_back(chain);
     copy.mark_committed();
     copy.remember(kept, books.limits.batches);
     books.announce(touched.changes(&copy.state));
