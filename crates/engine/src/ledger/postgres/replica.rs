@@ -191,7 +191,7 @@ impl Replica {
             snapshots,
             horizon,
             server,
-            time: Heard::beginning(now, latest),
+            time: Heard::beginning(time, now, latest),
             level_at: instant_now(),
             interner,
             answered: VecDeque::new(),
