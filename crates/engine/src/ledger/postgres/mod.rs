@@ -280,15 +280,17 @@ impl Books {
 
     /// Brings the copy level, or throws it away when that cannot be done entry by entry.
     fn follow_with(&self, copy: &mut Writable<'_>, unseen: &Unseen) -> Result<(), Trouble> {
+        // Should an entry panic, the copy has half of it.
+        copy.mark_uncommitted();
         match copy.follow(unseen) {
             Ok(changes) => {
+                copy.mark_committed();
                 self.announce(changes);
                 Ok(())
             }
             Err(replica::TooFarBehind) => {
                 // These may be other books than this node wrote its chains to. Of the same books it costs new chains.
                 self.chains.forget();
-                copy.mark_uncommitted();
                 Err(Trouble::lost("the copy of the books is loaded anew"))
             }
         }

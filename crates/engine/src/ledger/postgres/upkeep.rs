@@ -9,7 +9,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use holdfast_domain::{Hold, Moment, OfferId, State};
 
-use super::{Books, answers, batch::Patience, rows::offers_of, session::Trouble};
+use super::{
+    Books, answers, batch::Patience, own_thread::unless_it_panics, rows::offers_of, session::Trouble,
+};
 use crate::{ledger::embedded::instant_now, mint};
 
 /// Ended holds or answers forgotten at once: few enough that nobody waits long for the copy.
@@ -39,7 +41,7 @@ pub(super) async fn run(books: Arc<Books>) {
         let later = SOONEST.min(wait / 2);
         tokio::time::sleep(mint::wait_between(wait, wait + later)).await;
         if books.limits.tidy_every.is_some() {
-            let tidied = tidy(&books, &mut left).await;
+            let tidied = unless_it_panics(tidy(&books, &mut left)).await;
             failures = if tidied.is_err() { failures.saturating_add(1) } else { 0 };
             if let Err(trouble) = tidied {
                 books.condition.met(&trouble);
@@ -48,7 +50,7 @@ pub(super) async fn run(books: Arc<Books>) {
         }
         if forgotten_at.elapsed() >= pause * FORGET_EVERY {
             forgotten_at = instant_now();
-            if let Err(trouble) = forget(&books).await {
+            if let Err(trouble) = unless_it_panics(forget(&books)).await {
                 tracing::debug!(%trouble, "old answers are forgotten another time");
             }
         }

@@ -441,6 +441,7 @@ impl Books {
     async fn applied(&self, effects: &Effects, chain: Chain) -> Result<(), Trouble> {
         let mut copy = self.writable().await?;
         let (mut touched, mut its_turn) = (Touched::default(), true);
+        copy.mark_uncommitted();
         for entry in &effects.entries {
             let mut before = entry.offers.iter().zip(&entry.before);
             if !before.all(|(offer, before)| copy.version_of(offer.as_str()) == *before) {
@@ -449,6 +450,7 @@ impl Books {
             }
             copy.apply(&entry.event, entry.at, entry.version, &mut touched);
         }
+        copy.mark_committed();
         if its_turn {
             self.chains.applied(chain, effects.entries.len());
         }
