@@ -330,6 +330,7 @@ async fn with_no_connection_left_a_confirm_still_gets_through() {
     sell(&*node, fest(100, 600)).await;
     let reply = ask(&*node, place("alice", vec![ticket()])).await.expect("an answer");
     let hold = held(&reply).expect("a ticket");
+    ask(&*node, place("alice", vec![seat("B-1")])).await.expect("an answer");
     let (owner, connection) =
         tokio_postgres::connect(&url, tokio_postgres::NoTls).await.expect("a connection");
     tokio::spawn(connection);
@@ -361,6 +362,9 @@ async fn with_no_connection_left_a_confirm_still_gets_through() {
     assert!(page.expect("an answer").data.is_empty());
     // The same hold again, by a key that was not used before: a no that a key is looked up for.
     let told = ask_as(&*node, "again", confirm(hold)).await;
+    assert!(matches!(told, Ok(Reply::Refused(_))), "{told:?}");
+    // A no without a key needs no connection.
+    let told = ask(&*node, place("bob", vec![seat("B-1")])).await;
     assert!(matches!(told, Ok(Reply::Refused(_))), "{told:?}");
     println!("a confirm past a full pool: {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());

@@ -1,7 +1,7 @@
 //! An offer that somebody keeps: a node that vanished with its lock, or one that is busier than we are. Whatever concerns
 //! other offers goes on, and what ran out is written down all the same.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
 use holdfast_engine::{
     ledger::{BookingFilter, Ledger as _, LedgerError, Outcome, PageRequest, Reply, postgres::Settings},
@@ -11,7 +11,7 @@ use holdfast_rigs::{FaultProxy, Mode};
 use tokio_postgres::Client;
 
 use super::{
-    goods::{DEADLINE, ask, confirm, fest, hall, held, now, place, request, seat, sell, ticket},
+    goods::{DEADLINE, ask, ask_as, confirm, fest, hall, held, now, place, request, seat, sell, ticket},
     house::{House, nodes, settings},
 };
 
@@ -180,4 +180,53 @@ async fn a_busy_offer_keeps_no_other_from_being_swept() {
         .await;
     keeper.batch_execute("ROLLBACK").await.expect("the hall is free");
     until(&house, "SELECT bool_and(state = 'expired') FROM holdfast.holds").await;
+}
+
+/// Whoever loses has locks that others wait for, and makes no trip more than it needs while it has them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_loses_looks_its_key_up_once() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    let mut settings = settings(&url, Claiming::Pessimistic);
+    settings.limits.tidy_every = None;
+    let node = nodes(settings, 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    let owner =
+        somebody(&url, "BEGIN; SELECT 1 FROM holdfast.units WHERE offer_id = 'hall' FOR UPDATE").await;
+    house.server.set("log_statement", "all").expect("every statement is written down");
+    let told = ["alice", "bob"].map(|holder| {
+        let (node, place) = (Arc::clone(&node), place(holder, vec![seat("A-1")]));
+        tokio::spawn(async move { ask_as(&*node, &format!("of {holder}"), place).await })
+    });
+    until(&house, "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock'").await;
+    owner.batch_execute("ROLLBACK").await.expect("the seats are free");
+    let told = futures::future::try_join_all(told).await.expect("no panic");
+    let lost = |told: &&Result<Reply, LedgerError>| matches!(told, Ok(Reply::Refused(_)));
+    assert_eq!(told.iter().filter(lost).count(), 1, "{told:?}");
+    let log = fs::read_to_string(house.server.log()).expect("a log");
+    assert_eq!(log.matches("FROM holdfast.answers WHERE key").count(), 2, "one look for each of the two");
+}
+
+/// Once, somebody who sells has what the migration wants and wants what it has, and PostgreSQL chose the migration.
+const MEET_A_SALE: [&str; 3] = [
+    "CREATE SEQUENCE public.begun",
+    "CREATE FUNCTION public.meets_a_sale() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('public.begun') = 1 THEN
+             RAISE EXCEPTION 'deadlock detected' USING ERRCODE = 'deadlock_detected';
+         END IF;
+     END $$",
+    "CREATE EVENT TRIGGER meets_a_sale ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA')
+     EXECUTE FUNCTION public.meets_a_sale()",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_that_gives_way_to_a_sale_tries_again() {
+    let house = House::quick();
+    let url = house.emptied(DATABASE);
+    for rule in MEET_A_SALE {
+        house.server.ask(DATABASE, rule).expect("a rule");
+    }
+    let node = nodes(settings(&url, Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    assert_eq!(house.one(DATABASE, "SELECT last_value FROM public.begun"), "2");
 }

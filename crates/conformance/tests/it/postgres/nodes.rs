@@ -10,7 +10,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
     EVERY_WAY,
-    goods::{ask, ask_as, confirm, fest, hall, held, insist, now, place, refused, seat, sell, ticket},
+    goods::{
+        ask, ask_as, confirm, fest, hall, held, insist, key, now, place, refused, request, seat, sell, ticket,
+    },
     house::{House, insistent, nodes, settings},
 };
 use crate::size::setting;
@@ -196,5 +198,44 @@ async fn a_hold_of_one_node_is_confirmed_cancelled_and_seen_on_others() {
             let reply = ask(&*nodes[0], place("bob", wish)).await.expect("an answer");
             assert!(held(&reply).is_some(), "{claiming:?}: {reply:?}");
         }
+    }
+}
+
+/// Whoever sells a ticket waits for this.
+const KEEP_TICKETS: &str = "BEGIN; SELECT 1 FROM holdfast.units WHERE offer_id = 'fest' FOR UPDATE";
+const BOTH_WAIT: &str = "SELECT count(*) = 2 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+/// A double click that two nodes hear, without keys or with one each: there is enough for two holds, and it is one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_two_nodes_at_once_for_the_same_has_one_hold() {
+    let house = House::quick();
+    for claiming in EVERY_WAY {
+        let url = house.emptied(DATABASE);
+        let mut settings = settings(&url, claiming);
+        settings.limits.tidy_every = None;
+        let nodes = nodes(settings, 2).await;
+        sell(&*nodes[0], fest(100, 600)).await;
+        let (keeper, connection) =
+            tokio_postgres::connect(&url, tokio_postgres::NoTls).await.expect("a connection");
+        tokio::spawn(connection);
+        for (holder, with_keys) in [("alice", false), ("bob", true)] {
+            keeper.batch_execute(KEEP_TICKETS).await.expect("the tickets are kept");
+            let ask = |node: usize| {
+                let (ledger, place) = (Arc::clone(&nodes[node]), place(holder, vec![ticket()]));
+                let key = with_keys.then(|| key(&format!("of node {node}")));
+                async move { ledger.execute(request(place, key)).await }
+            };
+            let asked = [tokio::spawn(ask(0)), tokio::spawn(ask(1))];
+            while house.one(DATABASE, BOTH_WAIT) != "t" {
+                tokio::task::yield_now().await;
+            }
+            keeper.batch_execute("ROLLBACK").await.expect("the tickets are free");
+            let told = futures::future::try_join_all(asked).await.expect("no panic");
+            let holds: Vec<_> =
+                told.iter().map(|told| held(told.as_ref().expect("an answer")).expect("a hold")).collect();
+            assert_eq!(holds[0], holds[1], "{claiming:?}, {holder}");
+        }
+        assert_eq!(house.one(DATABASE, "SELECT sum(held) FROM holdfast.units"), "2", "{claiming:?}");
     }
 }

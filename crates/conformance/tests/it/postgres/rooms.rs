@@ -16,7 +16,7 @@ use holdfast_engine::{
 };
 
 use super::{
-    goods::{ask, confirm, fest, held, place, sell, ticket},
+    goods::{DEADLINE, ask, confirm, fest, held, now, place, sell, ticket},
     house::{House, nodes, settings},
 };
 use crate::size::setting;
@@ -475,5 +475,49 @@ async fn tickets_of_a_sale_that_is_over_are_forgotten() {
     clock.advance_ms(24 * 3600 * 1000 + 2_000);
     while tickets() != "0" {
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Said by a node that is gone, before PostgreSQL's clock was set back an hour: that it has the first place and knows of
+/// nobody behind it.
+const FROM_THE_FUTURE: &str = "INSERT INTO holdfast.room_fronts
+    VALUES ('fest', 'gone', '\\x00000000', clock_timestamp() + interval '1 hour')";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_said_before_the_clock_was_set_back_holds_nobody_up() {
+    let house = House::quick();
+    let ledgers = nodes(settings(&house.emptied("rooms"), Claiming::Batched), 1).await;
+    sell(&*ledgers[0], fest(10, 600)).await;
+    let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
+    let rooms = rooms_on(&ledgers[0], &clock, 10).await;
+    let plan = Plan {
+        method: Method::Fifo,
+        max_active: 10,
+        admit_per_minute: None,
+        session_s: SESSION_S,
+        opens_at_ms: None,
+        message: None,
+    };
+    rooms.plan(&offer(), plan).await.expect("a room");
+    house.server.ask("rooms", FROM_THE_FUTURE).expect("a front");
+    let guests = ["session_1", "session_2", "session_3"].map(|name| HolderId::new(name).expect("a holder"));
+    let mut tokens = Vec::new();
+    for guest in &guests {
+        tokens.push(rooms.join(&offer(), guest, []).await.expect("a ticket").token.expect("a queue"));
+    }
+    let began = now();
+    for (guest, token) in guests.iter().zip(&tokens) {
+        while rooms
+            .standing(&offer(), guest, [token.as_str()])
+            .await
+            .expect("its own")
+            .expect("a queue")
+            .state
+            != TicketState::Ready
+        {
+            assert!(began.elapsed() < 2 * DEADLINE, "{guest} waits for somebody who is not there");
+            clock.advance_ms(100);
+            rooms.turn(&offer()).await.expect("a turn");
+        }
     }
 }

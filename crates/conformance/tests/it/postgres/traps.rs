@@ -1,19 +1,19 @@
 //! Two traps about time. A statement that waited for somebody else's lock wakes up later than it began, and what it
 //! then believes about the clock decides whether an expired hold can still be bought:
 //! `now()` is when the transaction began, and a condition on `clock_timestamp()` is not looked at again when whoever
-//! had the row left it as it was.
+//! had the row left it as it was. And a clock that is set back leaves behind what it said while it was ahead.
 
 use std::time::Duration;
 
 use holdfast_engine::{
-    ledger::{Outcome, Reply},
+    ledger::{Ledger as _, Outcome, Reply},
     strategy::Claiming,
 };
 use tokio_postgres::{Client, NoTls};
 
 use super::{
     EVERY_WAY,
-    goods::{ask, confirm, hall, held, now, place, refused, seat, sell},
+    goods::{ask, confirm, hall, held, now, pay, place, refused, seat, sell},
     house::{House, nodes, settings},
 };
 
@@ -162,4 +162,22 @@ async fn both_guards_that_look_right_confirm_an_expired_hold() {
         owner.batch_execute("ROLLBACK").await.expect("the lock is given back");
     });
     assert_eq!(changed, 0);
+}
+
+/// A lease by a clock that is set back afterwards would outlast it by as much as that clock was ahead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_from_before_the_clock_was_set_back_keeps_no_payment() {
+    const LEASE: Duration = Duration::from_secs(60);
+    let house = House::quick();
+    let node = nodes(settings(&house.emptied(DATABASE), Claiming::Batched), 1).await.remove(0);
+    sell(&*node, hall(600)).await;
+    let reply = ask(&*node, place("alice", vec![seat("A-1")])).await.expect("an answer");
+    ask(&*node, pay(held(&reply).expect("a free seat"))).await.expect("an answer");
+    let due = async || node.payments_due(9, LEASE).await.expect("payments").len();
+    assert_eq!(due().await, 1);
+    assert_eq!(due().await, 0, "somebody looks at it");
+    let ahead = "UPDATE holdfast.payments SET leased_until = leased_until + interval '1 hour'";
+    house.server.ask(DATABASE, ahead).expect("a lease by a clock that was ahead");
+    assert_eq!(due().await, 1);
+    assert_eq!(due().await, 0, "and somebody does again");
 }

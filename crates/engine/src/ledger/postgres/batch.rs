@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use tokio_postgres::types::Type;
 
 use super::{
-    Books,
+    Books, Writable,
     answers::{Digested, FIND, Given, Kept, Words, digest},
     effects::Effects,
     lanes::Turn,
@@ -128,7 +128,8 @@ pub(super) fn refused(refusal: Refusal) -> Reply {
     Reply::Refused(refusal)
 }
 
-/// Decides these requests in one transaction that holds `offers`, and writes what they come to.
+/// Decides these requests in one transaction that holds `offers`, and writes what they come to. The copy shows what was
+/// decided from then on, and is kept from everybody else until that is committed.
 pub(super) async fn settle(
     books: &Books,
     requests: &[&Request],
@@ -145,14 +146,10 @@ pub(super) async fn settle(
     let (versions, clock, mut given) = lock(&mut session, &mut offers, patience, &wanted).await?;
     metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
     let mut copy = books.writable().await?;
-    if !copy.is_level_with(&versions) {
-        let unseen = Replica::unseen(&session, copy.horizon(), &books.chains).await?;
-        books.follow_with(&mut copy, &unseen)?;
-        books.must_be(copy.is_level_with(&versions), &mut copy)?;
-    }
+    bring_level(books, &session, &mut copy, &versions).await?;
     copy.recent_answers().for_each(|kept| given.recall(kept));
     let now = copy.hear(&books.time, clock);
-    let mut batch = Batch {
+    let batch = Batch {
         books,
         locked: &offers,
         now,
@@ -161,41 +158,61 @@ pub(super) async fn settle(
         kept: Vec::new(),
         touched: Touched::default(),
     };
-    copy.is_ahead();
-    let settled: Vec<Settled> = requests
-        .iter()
-        .zip(&keys)
-        .map(|(request, key)| batch.decide(&mut copy, request, key.as_ref()))
-        .collect();
-    let slice = books.limits.tidy_slice;
-    // Those who wait are not kept for long.
-    batch.sweep_along(&mut copy, if requests.is_empty() { slice } else { slice.div_ceil(8) });
-    let Batch { effects, kept, touched, .. } = batch;
-    if effects.is_empty() && kept.is_empty() {
-        copy.is_true();
+    copy.mark_uncommitted();
+    let (settled, decided) = batch.decide_all(&mut copy, requests, &keys);
+    if decided.is_nothing() {
+        copy.mark_committed();
         drop(copy);
         session.roll_back().await;
         return Ok(settled);
     }
+    commit(books, &mut session, &mut copy, decided, turn).await?;
+    metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
+    Ok(settled)
+}
+
+/// Has the copy follow the journal up to these versions, which are those of the offers that are locked.
+async fn bring_level(
+    books: &Books,
+    session: &Session,
+    copy: &mut Writable<'_>,
+    versions: &[(String, Version)],
+) -> Result<(), Trouble> {
+    if copy.is_level_with(versions) {
+        return Ok(());
+    }
+    let unseen = Replica::unseen(session, copy.horizon(), &books.chains).await?;
+    books.follow_with(copy, &unseen)?;
+    books.discard_unless(copy.is_level_with(versions), copy)
+}
+
+/// Writes what was decided and commits it. From then on what the copy shows is true, and is announced.
+async fn commit(
+    books: &Books,
+    session: &mut Session,
+    copy: &mut Writable<'_>,
+    decided: Decided,
+    turn: &mut Turn,
+) -> Result<(), Trouble> {
+    let Decided { effects, kept, touched, now } = decided;
     metrics::histogram!("holdfast_ledger_batch_entries").record(effects.entries.len() as f64);
     let pass_on = || drop(turn.take());
-    let chain =
-        write::all_and_commit(&mut session, &effects, &kept, books.chains.take(), now, pass_on).await?;
-    metrics::histogram!("holdfast_ledger_batch_seconds").record(began.elapsed().as_secs_f64());
-    books.chains.put_back(chain);
+    let chain = write::all_and_commit(session, &effects, &kept, books.chains.take(), now, pass_on).await?;
     books.chains.applied(chain, effects.entries.len());
-    copy.is_true();
+    books.chains.put_back(chain);
+    copy.mark_committed();
     copy.remember(kept, books.limits.batches);
     books.announce(touched.changes(&copy.state));
-    Ok(settled)
+    Ok(())
 }
 
 /// The versions of the offers, PostgreSQL's clock, and the answers given before.
 type Looked = (Vec<(String, Version)>, Moment, Given);
 
 /// Read after the locks are held, in statements of their own: what a statement sees was settled when it began, and
-/// the clock is read after the waiting is over.
-pub(super) async fn versions_clock_and_answers(
+/// the clock is read after the waiting is over. The answers are read last, so that whatever led to these versions has its
+/// answer among them; for that both statements must be [known](Session::know) before.
+pub(super) async fn versions_then_answers(
     session: &Session,
     offers: &BTreeSet<OfferId>,
     keys: &[Digested],
@@ -215,6 +232,11 @@ pub(super) async fn versions_clock_and_answers(
     Ok((versions, Moment::from_ms(looked.get(0)), given))
 }
 
+/// Has both statements of the look arrive in the order in which they are sent.
+pub(super) async fn know_the_look(session: &Session) -> Result<(), Trouble> {
+    session.know(&[(LOOK.text, LOOK.types), (FIND.text, FIND.types)]).await
+}
+
 /// Takes these locks, one after another in the order given.
 fn locking(keys: &BTreeSet<i64>) -> String {
     let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
@@ -229,13 +251,13 @@ async fn lock(
     wanted: &[Digested],
 ) -> Result<Looked, Trouble> {
     let keys: BTreeSet<i64> = offers.iter().map(lock_key).collect();
+    know_the_look(session).await?;
     match patience {
         Patience::Wait => {
-            session.know(&[(LOOK.text, LOOK.types), (FIND.text, FIND.types)]).await?;
             session.begins();
             let begin = session.beginning_with(&locking(&keys));
             // In one breath: whoever is polled first is sent first, and PostgreSQL answers in order.
-            let looked = versions_clock_and_answers(session, offers, wanted);
+            let looked = versions_then_answers(session, offers, wanted);
             let locked = session.run(&begin).map_err(Trouble::while_locking);
             futures::try_join!(locked, looked).map(|((), looked)| looked)
         }
@@ -245,7 +267,7 @@ async fn lock(
             let had = session.rows(&TRY_LOCK, &[&keys]).await?;
             let had: BTreeSet<i64> = had.iter().map(|row| row.get(0)).collect();
             offers.retain(|offer| had.contains(&lock_key(offer)));
-            versions_clock_and_answers(session, offers, wanted).await
+            versions_then_answers(session, offers, wanted).await
         }
     }
 }
@@ -299,7 +321,37 @@ struct Batch<'a> {
     touched: Touched,
 }
 
+/// What a batch came to, yet to be written.
+struct Decided {
+    effects: Effects,
+    kept: Vec<Kept>,
+    touched: Touched,
+    now: Moment,
+}
+
+impl Decided {
+    fn is_nothing(&self) -> bool {
+        self.effects.is_empty() && self.kept.is_empty()
+    }
+}
+
 impl Batch<'_> {
+    /// One request after another, and then what has run out.
+    fn decide_all(
+        mut self,
+        copy: &mut Replica,
+        requests: &[&Request],
+        keys: &[Option<Digested>],
+    ) -> (Vec<Settled>, Decided) {
+        let asked = requests.iter().zip(keys);
+        let settled = asked.map(|(request, key)| self.decide(copy, request, key.as_ref())).collect();
+        let slice = self.books.limits.tidy_slice;
+        // Those who wait are not kept for long.
+        self.sweep_along(copy, if requests.is_empty() { slice } else { slice.div_ceil(8) });
+        let Self { effects, kept, touched, now, .. } = self;
+        (settled, Decided { effects, kept, touched, now })
+    }
+
     fn decide(&mut self, copy: &mut Replica, request: &Request, key: Option<&Digested>) -> Settled {
         let given = key.zip(request.key.as_ref()).and_then(|(digest, key)| self.given.reply(digest, key));
         let closes = closes_key_of(&request.command);

@@ -49,9 +49,15 @@ impl Chains {
         self.0.lock().idle.pop().unwrap_or_else(Chain::fresh)
     }
 
-    /// Only after its transaction is known to be committed: one of unknown fate is left to rest.
+    /// Only after its transaction is known to be committed: one of unknown fate is left to rest. So is one that the copy has
+    /// not applied up to its last link: with that gap, whatever is added to it is read back from the journal for good.
     pub(super) fn put_back(&self, chain: Chain) {
-        self.0.lock().idle.push(chain);
+        let mut known = self.0.lock();
+        if known.applied.get(&chain.id) == Some(&chain.link) {
+            known.idle.push(chain);
+        } else {
+            known.applied.remove(&chain.id);
+        }
     }
 
     /// Their heads may be gone from the books: whatever is written from now on begins chains of its own.
@@ -77,5 +83,37 @@ impl Chains {
     /// The names of the chains that were applied, and up to where.
     pub(super) fn seen(&self) -> (Vec<i64>, Vec<i64>) {
         self.0.lock().applied.iter().unzip()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_goes_on_while_all_of_it_is_applied() {
+        let chains = Chains::default();
+        let first = chains.take().then(b"one").then(b"two");
+        chains.applied(first, 2);
+        chains.put_back(first);
+        let second = chains.take().then(b"three");
+        assert_eq!((second.id, second.link), (first.id, 3));
+        // Somebody else's entry came in between, and this one is brought by the journal.
+        chains.put_back(second);
+        assert_eq!(chains.take().link, 0, "another one is begun");
+        assert_eq!(chains.seen(), (vec![], vec![]), "and of this one all is read that is new");
+    }
+
+    #[test]
+    fn a_chain_from_before_they_were_forgotten_is_not_gone_on_with() {
+        let chains = Chains::default();
+        let first = chains.take().then(b"one");
+        chains.applied(first, 1);
+        chains.put_back(first);
+        let second = chains.take().then(b"two");
+        chains.forget();
+        chains.applied(second, 1);
+        chains.put_back(second);
+        assert_eq!(chains.take().link, 0);
     }
 }

@@ -34,9 +34,9 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Its key, where that may have been answered before. What is reported of a payment is decided whatever its key was
-    /// answered.
-    fn asked_before(&self) -> Option<&IdempotencyKey> {
+    /// Its key, where the words that were given to it before are its answer. What is reported of a payment is decided
+    /// whatever its key was answered.
+    fn replayable_key(&self) -> Option<&IdempotencyKey> {
         self.request.key.as_ref().filter(|_| closes_key_of(&self.request.command).is_none())
     }
 }
@@ -272,12 +272,12 @@ async fn second_look(books: &Books, jobs: Vec<Job>) -> Vec<Job> {
 }
 
 /// Jobs that could not be looked at, and why.
-type Unseen = (Vec<Job>, Trouble);
+type LookFailed = (Vec<Job>, Trouble);
 
 /// Sorts by what the copy thinks of them as it is. While the batch before still has the copy, whoever names its offers
 /// joins the next batch unseen: that one locks those offers and looks whether the copy is level with them. Whoever names
 /// a hold or a booking waits: a copy that has not heard of it cannot say which offers to look at.
-async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), Unseen> {
+async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>), LookFailed> {
     let all_named = || jobs.iter().all(|job| named(&job.request.command).is_some());
     if books.copy.try_read().is_err() && all_named() {
         return Ok((jobs, Vec::new()));
@@ -292,7 +292,7 @@ async fn first_look(books: &Books, jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<Job>
 }
 
 /// Answers those that a level copy refuses, and returns the others.
-async fn look_again(books: &Books, jobs: Vec<Job>) -> Result<Vec<Job>, Unseen> {
+async fn look_again(books: &Books, jobs: Vec<Job>) -> Result<Vec<Job>, LookFailed> {
     let judged = match judge(books, &jobs).await {
         Ok(judged) => judged,
         Err(trouble) => return Err((jobs, trouble)),
@@ -312,7 +312,7 @@ async fn look_again(books: &Books, jobs: Vec<Job>) -> Result<Vec<Job>, Unseen> {
         }
     };
     for (job, refusal) in unwilling {
-        let told = job.asked_before().and_then(|key| given.reply(&digest(key), key));
+        let told = job.replayable_key().and_then(|key| given.reply(&digest(key), key));
         drop(job.to.send(Ok(told.unwrap_or_else(|| refused(refusal)))));
     }
     Ok(willing)
@@ -330,7 +330,7 @@ async fn judge(books: &Books, jobs: &[Job]) -> Result<Vec<Option<Refusal>>, Trou
 /// The words that were given to their keys. Looked up after they were judged, so that whoever is refused because of an
 /// effect of their own key has its answer found.
 async fn answers_of(books: &Books, jobs: &[(Job, Refusal)]) -> Result<Given, Trouble> {
-    let keys: Vec<_> = jobs.iter().filter_map(|(job, _)| job.asked_before().map(digest)).collect();
+    let keys: Vec<_> = jobs.iter().filter_map(|(job, _)| job.replayable_key().map(digest)).collect();
     match keys.is_empty() {
         true => Ok(Given::default()),
         false => Given::find(&books.sessions.settling().await?, &keys).await,

@@ -187,11 +187,12 @@ impl std::fmt::Debug for Books {
     }
 }
 
-/// The copy while somebody changes it. Between [`is_ahead`](Writable::is_ahead) and [`is_true`](Writable::is_true) it
-/// shows what may never happen; however that ends, by an error or a panic, such a copy is seen by nobody.
+/// The copy while somebody changes it. Between [`mark_uncommitted`](Writable::mark_uncommitted) and
+/// [`mark_committed`](Writable::mark_committed) it shows what may never happen; however that ends, by an error or a panic,
+/// such a copy is seen by nobody.
 struct Writable<'a> {
     copy: RwLockWriteGuard<'a, Option<Replica>>,
-    ahead: bool,
+    uncommitted: bool,
 }
 
 impl ops::Deref for Writable<'_> {
@@ -208,18 +209,18 @@ impl ops::DerefMut for Writable<'_> {
 }
 
 impl Writable<'_> {
-    const fn is_ahead(&mut self) {
-        self.ahead = true;
+    const fn mark_uncommitted(&mut self) {
+        self.uncommitted = true;
     }
 
-    const fn is_true(&mut self) {
-        self.ahead = false;
+    const fn mark_committed(&mut self) {
+        self.uncommitted = false;
     }
 }
 
 impl Drop for Writable<'_> {
     fn drop(&mut self) {
-        if self.ahead {
+        if self.uncommitted {
             // The next who needs it has it loaded anew.
             *self.copy = None;
             metrics::counter!("holdfast_ledger_reloads_total").increment(1);
@@ -239,7 +240,7 @@ impl Books {
         loop {
             let copy = self.copy.write().await;
             if copy.is_some() {
-                return Ok(Writable { copy, ahead: false });
+                return Ok(Writable { copy, uncommitted: false });
             }
             drop(copy);
             self.in_time(self.loads.ended()).await?;
@@ -279,13 +280,17 @@ impl Books {
 
     /// Brings the copy level, or throws it away when that cannot be done entry by entry.
     fn follow_with(&self, copy: &mut Writable<'_>, unseen: &Unseen) -> Result<(), Trouble> {
+        // Should an entry panic, the copy has half of it.
+        copy.mark_uncommitted();
         match copy.follow(unseen) {
             Ok(changes) => {
+                copy.mark_committed();
                 self.announce(changes);
                 Ok(())
             }
             Err(replica::TooFarBehind) => {
-                copy.is_ahead();
+                // These may be other books than this node wrote its chains to. Of the same books it costs new chains.
+                self.chains.forget();
                 Err(Trouble::lost("the copy of the books is loaded anew"))
             }
         }
@@ -293,13 +298,13 @@ impl Books {
 
     /// The copy has followed all that is there. Where that did not make it level, it is a copy of other books: of those
     /// that a failover lost the end of, or that a backup took the place of.
-    fn must_be(&self, level: bool, copy: &mut Writable<'_>) -> Result<(), Trouble> {
+    fn discard_unless(&self, level: bool, copy: &mut Writable<'_>) -> Result<(), Trouble> {
         if level {
             return Ok(());
         }
         tracing::warn!("the books are not those that this node knew: its copy is loaded anew");
         self.chains.forget();
-        copy.is_ahead();
+        copy.mark_uncommitted();
         Err(Trouble::lost("the copy of the books is loaded anew"))
     }
 

@@ -3,12 +3,15 @@
 //! Between two batches of one sale nothing may be sold, and each of them waits for PostgreSQL twice. On the threads
 //! that serve HTTP a batch that could go on would stand in line behind the very requests that wait for it.
 
-use std::io;
+use std::{io, panic::AssertUnwindSafe};
 
+use futures::FutureExt as _;
 use tokio::{
     runtime::{Handle, Runtime},
     task::JoinHandle,
 };
+
+use super::session::Trouble;
 
 /// Ends with all that runs on it when dropped.
 #[derive(Debug)]
@@ -44,4 +47,15 @@ impl Drop for OwnThread {
             runtime.shutdown_background();
         }
     }
+}
+
+/// The work, with a panic as one more way to fail: whoever does it again and again for everybody must not end with one.
+/// What it may have left half done is not seen: a copy is thrown away, a transaction ends with its session.
+pub(super) async fn unless_it_panics<T>(
+    work: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("work of the ledger panicked, and is begun anew");
+        Err(Trouble::Down("the ledger met a fault of its own".into()))
+    })
 }

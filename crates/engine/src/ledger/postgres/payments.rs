@@ -36,11 +36,16 @@ const PUT: Sql = Sql {
     ],
 };
 /// Locking rule: the rows it leases, for the length of the statement, leaving out those that somebody is writing.
+///
+/// A lease that ends later than one begun now was given by a clock that was ahead, and counts no longer: a payment must not
+/// wait for as long as that clock was wrong. Two who look at one payment do no harm, for the provider is asked with one key.
 const LEASE: Sql = Sql {
     text: "UPDATE holdfast.payments p
            SET leased_until = clock_timestamp() + $2 * interval '1 millisecond'
            FROM (SELECT offer_id, booking_id FROM holdfast.payments
-                 WHERE due_at <= holdfast.at($1) AND (leased_until IS NULL OR leased_until <= clock_timestamp())
+                 WHERE due_at <= holdfast.at($1)
+                   AND (leased_until IS NULL OR leased_until <= clock_timestamp()
+                        OR leased_until > clock_timestamp() + $2 * interval '1 millisecond')
                  ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
            WHERE p.offer_id = due.offer_id AND p.booking_id = due.booking_id
            RETURNING p.booking_id",

@@ -83,11 +83,12 @@ macro_rules! holds {
         )
     };
 }
-/// Holds that came to nothing stay in the table for good, so no part reads it through. Those that did so lately are found
-/// by when; that nothing ends after the end of time tells a planner who knows nothing of the argument that they are
-/// few. Those that are open, paid for at the moment or not, have claims in the offer they are filed under that are not
-/// booked: they are found by those, which are no more than what is on sale. Those that are booked are known for as long
-/// as their booking, and found by it.
+/// Holds that came to nothing stay in the table for good, so no part of this reads the table through.
+/// - Those that came to nothing lately are found by when they ended. `< 'infinity'` is always true; it tells a planner that
+///   does not know the argument that they are few.
+/// - Those that are booked are found by their booking, and known for as long as it is.
+/// - Those that are open, being paid for or not, are found by their claims that are not booked. There are no more of these
+///   than there is on sale, and each lies in the offer that its hold is filed under.
 const HOLDS: Sql = Sql {
     text: holds!(
         "(SELECT * FROM holdfast.holds
@@ -195,7 +196,7 @@ impl Replica {
             snapshots,
             horizon,
             server,
-            time: Heard::beginning(now, latest),
+            time: Heard::beginning(time, now, latest),
             level_at: instant_now(),
             interner,
             answered: VecDeque::new(),

@@ -48,10 +48,12 @@ const TELL: Sql = Sql {
            ON CONFLICT (offer_id, node) DO UPDATE SET places = excluded.places, seen_at = excluded.seen_at",
     types: &[Type::TEXT, Type::TEXT, Type::BYTEA],
 };
-/// A node that says nothing for a few seconds has gone, and its visitors with it; they come back through another.
+/// A node that says nothing for a few seconds has gone, and its visitors with it; they come back through another. What was
+/// said at a time that is yet to come was said before the clock was set back: a node that is there says it again.
 const HEAR: Sql = Sql {
     text: "SELECT places FROM holdfast.room_fronts
-           WHERE offer_id = $1 AND node <> $2 AND seen_at > clock_timestamp() - interval '4 seconds'",
+           WHERE offer_id = $1 AND node <> $2 AND seen_at > clock_timestamp() - interval '4 seconds'
+             AND seen_at < clock_timestamp() + interval '4 seconds'",
     types: &[Type::TEXT, Type::TEXT],
 };
 const FORGET: Sql = Sql {

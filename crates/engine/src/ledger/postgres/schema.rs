@@ -84,8 +84,11 @@ async fn run(session: &mut Session) -> Result<Vec<String>, Trouble> {
     }
 }
 
+/// Somebody else has what the migration wants: for longer than it waits, or while wanting in turn what the migration has, and
+/// PostgreSQL chose the migration to give way. All of it was rolled back.
 fn is_in_use(why: &refinery::Error) -> bool {
     let mut causes = successors(why.source(), |cause| (*cause).source());
     let told = causes.find_map(|cause| cause.downcast_ref::<tokio_postgres::Error>());
-    told.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    let passing = [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED];
+    told.and_then(tokio_postgres::Error::code).is_some_and(|code| passing.contains(code))
 }

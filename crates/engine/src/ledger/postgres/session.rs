@@ -215,14 +215,17 @@ impl Sessions {
             urgent: pool(&dial, connecting.urgent_connections, connecting)?,
             following: pool(&dial, FOLLOWING, connecting)?,
             settling: pool(&dial, settling(batches), connecting)?,
-            // In the transaction and not in the session: a pooler may hand the session to somebody else. What is said
-            // in a transaction finds its rows by key, whatever the arguments: one plan for good instead of a new one
-            // every time, which for some statements took longer than the rows. A plan that knows no arguments expects
-            // many rows, and would call helpers for them: that takes longer than the rows, too. One that was made while a
-            // table was new and empty would read it through, for as long as nobody tells PostgreSQL that it has grown. And each statement must see what was
-            // settled when it began, whatever the role's default is: what is looked at after a lock was waited for would
-            // otherwise be older than the lock. A node that vanishes, or is stopped, leaves transactions behind that have
-            // the locks of offers: PostgreSQL itself ends them.
+            // All of this is said in each transaction and not once in the session, which a pooler may hand to somebody
+            // else.
+            // - READ COMMITTED, whatever the role's default is: what is looked at after a lock was waited for must be as
+            //   new as the lock.
+            // - The idle timeout is for a node that vanished or was stopped with the locks of offers: PostgreSQL itself
+            //   ends its transaction.
+            // - Generic plans: every statement finds its rows by key whatever its arguments are, and planning some of
+            //   them anew took longer than running them.
+            // - No parallel workers: a generic plan expects many rows and would start workers for a few.
+            // - No sequential or bitmap scans: a plan that was made while a table was new and empty would go on reading
+            //   it through, for as long as nobody tells PostgreSQL that it has grown.
             begin: format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
                  SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}; \
@@ -444,11 +447,16 @@ impl Session {
         self.begun = false;
     }
 
-    /// Gives the transaction up.
+    /// Gives the transaction up, and goes on without one.
+    pub(super) async fn give_up(&mut self) -> Result<(), Trouble> {
+        self.run("ROLLBACK").await?;
+        self.ended();
+        Ok(())
+    }
+
+    /// Gives the transaction up. A session in which that fails is closed.
     pub(super) async fn roll_back(mut self) {
-        if self.run("ROLLBACK").await.is_ok() {
-            self.begun = false;
-        }
+        drop(self.give_up().await);
     }
 
     async fn bounded<T>(

@@ -1,12 +1,17 @@
-//! Tidying: writing down what expired, and forgetting answers that nobody may ask for any more. No answer depends on
-//! it, and it never makes anybody wait: offers that somebody is busy with are left for the next time. Batches that have
-//! them write down some of it along the way.
+//! Tidying: writing down which holds have expired, and forgetting ended holds and keys' answers that are too old to be
+//! asked for.
+//!
+//! What anybody is told does not depend on it, for a hold's expiry is compared with the time of each decision. Nor does it
+//! make anybody wait: the sweep leaves out offers that somebody is busy with, and the batches that are busy with them write
+//! down some of their expiries along the way.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use holdfast_domain::{Hold, Moment, OfferId, State};
 
-use super::{Books, answers, batch::Patience, rows::offers_of, session::Trouble};
+use super::{
+    Books, answers, batch::Patience, own_thread::unless_it_panics, rows::offers_of, session::Trouble,
+};
 use crate::{ledger::embedded::instant_now, mint};
 
 /// Ended holds or answers forgotten at once: few enough that nobody waits long for the copy.
@@ -18,25 +23,26 @@ const QUIET: Duration = Duration::from_secs(1);
 /// swept together.
 const SOONEST: Duration = Duration::from_millis(50);
 
-/// How often the pause after a sweep that failed is doubled, at most.
+/// How often the pause after a sweep that failed is doubled, at most …
 const MOST_DOUBLED: u32 = 6;
+/// … and how long it becomes: once whatever was wrong is over, nothing that has expired stays unwritten for much longer.
+const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(4);
 
 pub(super) async fn run(books: Arc<Books>) {
     let mut forgotten_at = instant_now();
-    let (mut failures, mut left) = (0, BTreeSet::new());
+    let (mut failures, mut left) = (0_u32, BTreeSet::new());
     loop {
         let pause = books.limits.tidy_every.unwrap_or(QUIET);
         let wait = match books.limits.tidy_every {
             Some(_) if failures == 0 => pause.min(until_due(&books).await.unwrap_or(pause)).max(SOONEST),
-            // One that fails may cost the copy each time.
-            _ => pause * (1 << failures.min(MOST_DOUBLED)),
+            _ => pause_after(failures, pause),
         };
         // A different moment on every node, so that they do not all sweep the same holds.
         let later = SOONEST.min(wait / 2);
         tokio::time::sleep(mint::wait_between(wait, wait + later)).await;
         if books.limits.tidy_every.is_some() {
-            let tidied = tidy(&books, &mut left).await;
-            failures = if tidied.is_err() { failures + 1 } else { 0 };
+            let tidied = unless_it_panics(tidy(&books, &mut left)).await;
+            failures = if tidied.is_err() { failures.saturating_add(1) } else { 0 };
             if let Err(trouble) = tidied {
                 books.condition.met(&trouble);
                 tracing::debug!(%trouble, failures, "the sweep will try again");
@@ -44,11 +50,18 @@ pub(super) async fn run(books: Arc<Books>) {
         }
         if forgotten_at.elapsed() >= pause * FORGET_EVERY {
             forgotten_at = instant_now();
-            if let Err(trouble) = forget(&books).await {
+            if let Err(trouble) = unless_it_panics(forget(&books)).await {
                 tracing::debug!(%trouble, "old answers are forgotten another time");
             }
         }
     }
+}
+
+/// The pause after so many sweeps in a row that failed: longer each time, for each may have cost the copy. A pause that is
+/// long by itself is cut short too, for what that sweep should have written down is due.
+fn pause_after(failures: u32, pause: Duration) -> Duration {
+    let doubled = pause.min(LONGEST_AFTER_FAILURE) * (1 << failures.min(MOST_DOUBLED));
+    doubled.min(LONGEST_AFTER_FAILURE)
 }
 
 /// How long until the next hold that this node knows of runs out. One that is placed meanwhile runs out later than the
@@ -114,6 +127,16 @@ mod tests {
     use std::future::ready;
 
     use super::*;
+
+    #[test]
+    fn however_often_a_sweep_failed_the_next_one_comes_soon() {
+        let (usual, day) = (Duration::from_millis(500), Duration::from_secs(24 * 3600));
+        assert_eq!(pause_after(1, usual), Duration::from_secs(1));
+        for (failures, pause) in [(4, usual), (u32::MAX, usual), (1, day), (u32::MAX, day)] {
+            assert_eq!(pause_after(failures, pause), LONGEST_AFTER_FAILURE);
+        }
+        assert!(pause_after(6, Duration::from_millis(5)) < Duration::from_secs(1));
+    }
 
     #[tokio::test]
     async fn whatever_has_ended_is_forgotten_in_slices() {

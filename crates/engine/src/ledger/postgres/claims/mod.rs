@@ -34,7 +34,7 @@ use tokio_postgres::types::Type;
 use super::{
     Books,
     answers::{Given, Kept, Words, digest},
-    batch::{key_of, lock_key, refused, versions_clock_and_answers},
+    batch::{key_of, know_the_look, lock_key, refused, versions_then_answers},
     chains::Chain,
     effects::{Effects, UnitKey},
     replica::Replica,
@@ -177,7 +177,7 @@ impl Plan {
         let mut offers = super::batch::concerned(state, &request.command, now);
         offers.extend(effects.offers.keys().cloned());
         Some(Self {
-            holders: limited(state, &request.command, &offers),
+            holders: holders(&request.command),
             offers,
             holds: effects.older_holds(),
             units: effects.units.keys().cloned().collect(),
@@ -185,21 +185,20 @@ impl Plan {
         })
     }
 
-    /// Whether everything that these effects touch, and the sums they were decided by, has been locked by this plan.
-    fn covers(&self, state: &State, command: &Command, effects: &Effects) -> bool {
+    /// Whether everything that these effects touch has been locked by this plan.
+    fn covers(&self, effects: &Effects) -> bool {
         effects.offers.keys().all(|offer| self.offers.contains(offer))
             && effects.units.keys().all(|unit| self.units.contains(unit))
             && effects.older_holds().is_subset(&self.holds)
-            && limited(state, command, &self.offers).is_subset(&self.holders)
     }
 }
 
-/// The holder, in each offer that limits what one holder may have: the sum over its holds is decided by one at a time.
-fn limited(state: &State, command: &Command, offers: &BTreeSet<OfferId>) -> BTreeSet<(OfferId, HolderId)> {
-    let Command::PlaceHold { holder, .. } = command else { return BTreeSet::new() };
-    let limits =
-        |id: &&OfferId| state.offer(id).is_some_and(|at| at.offer().def().limit_per_holder.is_some());
-    offers.iter().filter(limits).map(|offer| (offer.clone(), holder.clone())).collect()
+/// The holder, in each offer that it wants something of. What it has there is decided upon by one at a time: the sum that a
+/// limit is about, and whether it has exactly this already. Of stock there is enough for both of two who are one, so the
+/// units alone would not tell.
+fn holders(command: &Command) -> BTreeSet<(OfferId, HolderId)> {
+    let Command::PlaceHold { holder, asks, .. } = command else { return BTreeSet::new() };
+    asks.iter().map(|ask| (ask.offer.clone(), holder.clone())).collect()
 }
 
 /// One attempt; `None` when the plan did not cover what the last look decided.
@@ -216,6 +215,7 @@ async fn attempt_once(
     let Some(plan) = plan else { return refuse(books, request).await };
     books.condition.takes_writes()?;
     let mut session = session_for(books, request).await?;
+    know_the_look(&session).await?;
     let began = instant_now();
     let seen = lock(&mut session, claim, &plan).await?;
     metrics::histogram!("holdfast_ledger_lock_wait_seconds").record(began.elapsed().as_secs_f64());
@@ -224,6 +224,15 @@ async fn attempt_once(
         Look::Answered(reply) => {
             session.roll_back().await;
             return Ok(Some(reply));
+        }
+        Look::Refused { refusal, copy_is_ahead: false } => {
+            session.roll_back().await;
+            return Ok(Some(refused(refusal)));
+        }
+        Look::Refused { refusal, copy_is_ahead: true } => {
+            // Others wait for what is locked, and for this nobody need keep it.
+            session.give_up().await?;
+            return answered_or(&session, request, refusal).await.map(Some);
         }
         Look::NotCovered => {
             session.roll_back().await;
@@ -248,6 +257,10 @@ async fn refuse(books: &Books, request: &Request) -> Result<Option<Reply>, Troub
         decide(&copy.state, &request.command, &request.actor, copy.about_now(&books.time)).err()
     };
     let Some(refusal) = refusal else { return Ok(None) };
+    // Most who lose have no key, and would queue for a connection that they have no use for.
+    if request.key.is_none() {
+        return Ok(Some(refused(refusal)));
+    }
     let session = session_for(books, request).await?;
     answered_or(&session, request, refusal).await.map(Some)
 }
@@ -281,6 +294,11 @@ async fn lock(session: &mut Session, claim: &dyn Claim, plan: &Plan) -> Result<S
 /// What the last look came to.
 enum Look {
     Answered(Reply),
+    Refused {
+        refusal: Refusal,
+        /// The copy has followed entries that were committed after the key was looked up, its own perhaps among them.
+        copy_is_ahead: bool,
+    },
     NotCovered,
     Decided(Box<Decided>),
 }
@@ -305,7 +323,7 @@ async fn last_look(
 ) -> Result<Look, Trouble> {
     let key = request.key.as_ref().map(|key| (digest(key), key));
     let wanted: Vec<_> = key.iter().map(|(digest, _)| *digest).collect();
-    let (versions, clock, given) = versions_clock_and_answers(session, &plan.offers, &wanted).await?;
+    let (versions, clock, given) = versions_then_answers(session, &plan.offers, &wanted).await?;
     if let Some(reply) = key.and_then(|(digest, key)| given.reply(&digest, key)) {
         return Ok(Look::Answered(reply));
     }
@@ -322,12 +340,11 @@ async fn last_look(
     let decision = match decide(state, &request.command, &request.actor, now) {
         Ok(decision) => decision,
         Err(refusal) => {
-            drop(copy);
-            return answered_or(session, request, refusal).await.map(Look::Answered);
+            return Ok(Look::Refused { refusal, copy_is_ahead: !copy.is_level_with(&versions) });
         }
     };
     let effects = Effects::of(state, &decision.events, &request.actor, now);
-    if !plan.covers(state, &request.command, &effects) {
+    if !plan.covers(&effects) {
         return Ok(Look::NotCovered);
     }
     let subject = decision.subject;
@@ -424,6 +441,7 @@ impl Books {
     async fn applied(&self, effects: &Effects, chain: Chain) -> Result<(), Trouble> {
         let mut copy = self.writable().await?;
         let (mut touched, mut its_turn) = (Touched::default(), true);
+        copy.mark_uncommitted();
         for entry in &effects.entries {
             let mut before = entry.offers.iter().zip(&entry.before);
             if !before.all(|(offer, before)| copy.version_of(offer.as_str()) == *before) {
@@ -432,6 +450,7 @@ impl Books {
             }
             copy.apply(&entry.event, entry.at, entry.version, &mut touched);
         }
+        copy.mark_committed();
         if its_turn {
             self.chains.applied(chain, effects.entries.len());
         }
