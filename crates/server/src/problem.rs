@@ -128,13 +128,11 @@ impl Problem {
         let (detail, wait_ms) = match denied {
             Denied::Ledger(error) => return error.into(),
             Denied::NotYet(standing) => ("It is not your turn yet.", standing.retry_after_ms),
-            Denied::NoTicket => {
-                (
-                    "There is a queue for this offer, and no ticket or pass of yours came along. Each counts only \
+            Denied::NoTicket => (
+                "There is a queue for this offer, and no ticket or pass of yours came along. Each counts only \
                      together with the session cookie that it was given with.",
-                    1_000,
-                )
-            }
+                1_000,
+            ),
             Denied::Ended => ("This visit is over. Join again for another one.", 1_000),
             Denied::Closed => ("Nobody is let in at the moment.", 30_000),
             Denied::Full => ("The queue takes nobody any more.", 30_000),
