@@ -13,7 +13,23 @@ pub struct Spec {
     pub default: Option<&'static str>,
     pub help: &'static str,
     pub shown: Shown,
+    /// A value that works: the default, or what one looks like where there is none.
+    pub example: &'static str,
 }
+
+/// What most people set, and `-h` shows; `--help` has all of them.
+pub const COMMON: &[&str] = &[
+    "listen",
+    "data",
+    "ledger",
+    "gate",
+    "strategy",
+    "admin_key",
+    "secure_cookies",
+    "trusted_proxies",
+    "stripe_secret_key",
+    "log",
+];
 
 /// How much of a value may be seen, in `holdfast config`, in errors and in logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,24 +90,28 @@ pub const SPECS: &[Spec] = &[
         SERVER,
         "ledger",
         "postgres://…",
+        "postgres://holdfast@localhost/holdfast",
         "The PostgreSQL that holds everything, for any number of nodes; instead of --data",
     ),
     address(
         SERVER,
         "gate",
         "redis://…",
+        "redis://localhost:6379",
         "The Redis that refuses before PostgreSQL is asked; several with commas between them",
     ),
     optional(
         SERVER,
         "strategy",
         "NAME",
+        "batched",
         "How units are claimed [default: writer with --data, batched with --ledger]",
     ),
     secret(
         SERVER,
         "admin_key",
         "KEY",
+        "as-long-as-you-like",
         "An API key with the role admin; better in HOLDFAST_ADMIN_KEY than as a flag",
     ),
     setting(SERVER, "threads", "N", "0", "Threads that serve requests; 0 for one a processor core"),
@@ -253,7 +273,7 @@ pub const SPECS: &[Spec] = &[
         "room_queue",
         "N",
         "16384",
-        "Wishes that may wait at a room; one more hears overloaded",
+        "Requests that may wait at a room; one more hears overloaded",
     ),
     setting(ADMISSION, "callers_remembered", "N", "100000", "Callers that a node counts by itself"),
     setting(LEDGER, "max_batch", "N", "512", "Commands decided and committed together"),
@@ -413,6 +433,7 @@ pub const SPECS: &[Spec] = &[
         GATE,
         "gate_ca",
         "FILE",
+        "/etc/ssl/certs/ca-certificates.crt",
         "Who vouches for rediss:// servers, as PEM [default: the authorities that this machine trusts]",
     ),
     setting(
@@ -517,18 +538,21 @@ pub const SPECS: &[Spec] = &[
         PAYMENTS,
         "stripe_secret_key",
         "KEY",
+        "sk_test_123",
         "Stripe's secret key, sk_…; with it bookings can be paid by card. Best in the variable",
     ),
     secret(
         PAYMENTS,
         "stripe_webhook_secret",
         "SECRET",
+        "whsec_123",
         "What Stripe signs webhooks with, whsec_…; several with commas while one is replaced",
     ),
     optional(
         PAYMENTS,
         "stripe_publishable_key",
         "KEY",
+        "pk_test_123",
         "Stripe's publishable key, pk_…: the shop's pages then show Stripe's own card form",
     ),
     setting(PAYMENTS, "stripe_url", "URL", "https://api.stripe.com", "Where Stripe's API is; /v1/… is added"),
@@ -560,7 +584,7 @@ pub const SPECS: &[Spec] = &[
         "pay_grace",
         "DURATION",
         "2m",
-        "What the first payment of a hold leaves it at least; never more than its time to live",
+        "The first payment of a hold extends it to at least this long; never beyond its time to live",
     ),
     setting(
         PAYMENTS,
@@ -650,19 +674,37 @@ const fn setting(
     default: &'static str,
     help: &'static str,
 ) -> Spec {
-    Spec { key, heading, value, default: Some(default), help, shown: Shown::All }
+    Spec { key, heading, value, default: Some(default), help, shown: Shown::All, example: default }
 }
 
-const fn optional(heading: &'static str, key: &'static str, value: &'static str, help: &'static str) -> Spec {
-    Spec { key, heading, value, default: None, help, shown: Shown::All }
+const fn optional(
+    heading: &'static str,
+    key: &'static str,
+    value: &'static str,
+    example: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec { key, heading, value, default: None, help, shown: Shown::All, example }
 }
 
-const fn address(heading: &'static str, key: &'static str, value: &'static str, help: &'static str) -> Spec {
-    Spec { key, heading, value, default: None, help, shown: Shown::WithoutPassword }
+const fn address(
+    heading: &'static str,
+    key: &'static str,
+    value: &'static str,
+    example: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec { key, heading, value, default: None, help, shown: Shown::WithoutPassword, example }
 }
 
-const fn secret(heading: &'static str, key: &'static str, value: &'static str, help: &'static str) -> Spec {
-    Spec { key, heading, value, default: None, help, shown: Shown::Never }
+const fn secret(
+    heading: &'static str,
+    key: &'static str,
+    value: &'static str,
+    example: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec { key, heading, value, default: None, help, shown: Shown::Never, example }
 }
 
 pub fn find(key: &str) -> Option<&'static Spec> {
