@@ -103,8 +103,8 @@ impl Options {
     }
 
     pub(crate) fn mistakes(&self) -> Vec<Box<dyn Way>> {
-        let sees = |way: &Box<dyn Way>| self.sees("mistakes") || self.names_scenario(&way.row());
-        mistakes::every().into_iter().filter(|way| self.wants(way.name()) && sees(way)).collect()
+        let sees = |way: &dyn Way| self.sees("mistakes") || self.names_scenario(&way.row());
+        mistakes::every().into_iter().filter(|way| self.wants(way.name()) && sees(&**way)).collect()
     }
 
     /// In a hurry, only those that were named: each takes seconds.
