@@ -12,7 +12,8 @@ use toml::Spanned;
 
 use super::{
     Books, Fault,
-    spec::{self, SPECS, Spec},
+    spec::{self, Spec},
+    table::SPECS,
 };
 use crate::failure::Failure;
 
