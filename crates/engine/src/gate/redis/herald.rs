@@ -34,7 +34,7 @@ impl Herald {
             Said::There => return,
             // The first meeting is what everybody expects.
             Said::Nothing => tracing::debug!(server = %self.server, "the gate has met its Redis"),
-            Said::Gone => tracing::info!(server = %self.server, "Redis is back; the gate judges again"),
+            Said::Gone => tracing::info!(server = %self.server, "Redis is back"),
         }
         self.said = Said::There;
         self.gauge().set(1.0);
@@ -44,7 +44,7 @@ impl Herald {
         if self.said != Said::Gone {
             self.said = Said::Gone;
             self.gauge().set(0.0);
-            tracing::warn!(server = %self.server, "Redis is out of reach; bookings go on, every request asks PostgreSQL");
+            tracing::warn!(server = %self.server, "Redis is out of reach; bookings go on without it");
         }
     }
 }
