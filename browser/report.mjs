@@ -44,6 +44,15 @@ for (const phone of [false, true]) {
     }));
 }
 
+house.test("a long scenario's name does not push a narrow page aside", (given) => {
+  const report = sampleReport();
+  report.runs.push({ ...report.runs[0], scenario: "open_uncontended_with_a_name_that_is_longer_than_a_phone_is_wide", load: "open", rate_per_s: 200 });
+  return fromDisk(given, { viewport: { width: 500, height: 900 } }, async (page) => {
+    const [seen, whole] = await page.evaluate(() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
+    assert.ok(whole <= seen, `nothing hangs over the edge: ${whole} of ${seen}`);
+  }, report);
+});
+
 house.test("a race is stepped by keyboard, from its start to its end", (given) =>
   fromDisk(given, {}, async (page) => {
     assert.deepEqual(await owners(page), ["16", "1"], "the whole story is there at once");
@@ -91,7 +100,7 @@ house.test("the scoreboard sorts, and luck is not called safety", (given) =>
     const row = (name) => board.locator("tr", { has: page.locator(`code:text-is("${name}")`) });
     assert.match(await row("naive_lucky").textContent(), /none seen/);
     assert.match(await row("naive_behind_unique").textContent(), /saved by the unique index/);
-    assert.match(await row("naive").textContent(), /15 violations/);
+    assert.match(await row("naive").textContent(), /15 findings/);
     assert.doesNotMatch(await page.locator("main").innerText(), /\bsafe\b/i);
     await page.getByLabel("Scenario").selectOption("uncontended · 20 buyers");
     assert.deepEqual(await firsts(), ["uncontended_only"]);

@@ -16,5 +16,6 @@ pub mod mint;
 pub mod outbox;
 pub mod payments;
 pub mod pipeline;
+mod private_file;
 pub mod strategy;
 pub mod tls;

@@ -1,6 +1,7 @@
 //! `holdfast config`: every setting in force and where it came from, or a documented file to start from.
 
 use clap::Args;
+use holdfast_engine::mint;
 
 use crate::{
     failure::{Exit, Failure},
@@ -76,13 +77,24 @@ fn default_file() -> String {
             heading = spec.heading;
             text += &format!("\n## {heading}\n");
         }
-        text += &format!("\n# {}.\n# {} = {:?}\n", spec.help, spec.key, spec.default.unwrap_or_default());
+        let unset = if spec.default.is_some() { "" } else { " Not set; an example:" };
+        text += &format!("\n# {}.{unset}\n# {} = {:?}\n", spec.help, spec.key, example(spec));
     }
     text
 }
 
+/// An admin key is another one each time: an example that everybody has would open every shop that took it.
+fn example(spec: &Spec) -> String {
+    match spec.key {
+        "admin_key" => format!("{:032x}", mint::random_bits()),
+        _ => spec.example.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -95,5 +107,22 @@ mod tests {
         let table: toml::Table = toml::from_str(&uncommented).unwrap();
         assert!(SPECS.iter().all(|spec| table.contains_key(spec.key)));
         assert_eq!(table.len(), SPECS.len());
+    }
+
+    /// Each by itself, beside what it belongs to. Whether a file is there depends on the machine.
+    #[test]
+    fn every_line_is_valid_when_uncommented() {
+        let of = |key: &str| SPECS.iter().find(|spec| spec.key == key).map(|spec| (spec.key, spec.example));
+        for spec in SPECS.iter().filter(|spec| spec.key != "gate_ca") {
+            let belongs_to = match spec.key {
+                "gate" | "strategy" => of("ledger"),
+                "stripe_webhook_secret" | "stripe_publishable_key" => of("stripe_secret_key"),
+                _ => None,
+            };
+            let given = belongs_to.into_iter().chain([(spec.key, spec.example)]);
+            let given = given.map(|(key, text)| (key, text.to_owned())).collect();
+            let raw = Raw::gather(&Flags { config: None, given }, &BTreeMap::new()).unwrap();
+            Settings::check(&raw).unwrap_or_else(|faults| panic!("{}: {faults:?}", spec.key));
+        }
     }
 }

@@ -88,7 +88,7 @@ async fn beside_own_server<T>(
     let address = listener.local_addr().map_err(no_port)?;
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(node.run(listener, shutdown.clone()));
-    let worked = work(&mut Api::new(Target::from(address), Some(key))).await;
+    let worked = work(&mut Api::to_our_own(Target::from(address), key)).await;
     shutdown.cancel();
     // A server that panicked has said so; what matters to the caller is the work.
     let _ = serving.await;

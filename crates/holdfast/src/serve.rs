@@ -29,6 +29,8 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let raw = args.settings.gather()?;
     let settings = Settings::check(&raw)?;
     start_logging(&settings);
+    // Before anything is opened: what is counted earlier is counted by nobody.
+    holdfast_server::install_metrics();
     for stranger in &raw.strangers {
         warn!(variable = %stranger, "looks like a setting and is none; `holdfast config` lists them all");
     }
@@ -79,8 +81,11 @@ fn cannot_listen(settings: &Settings, fault: std::io::Error) -> Failure {
         .because(fault)
 }
 
+/// What PostgreSQL's client and its helpers say of ordinary work. Whoever wants to hear it names them in the filter.
+const CHATTER: &str = "refinery_core=error,tokio_postgres=error,deadpool=error";
+
 fn start_logging(settings: &Settings) {
-    let filter = tracing_subscriber::EnvFilter::new(&settings.log);
+    let filter = tracing_subscriber::EnvFilter::new(format!("{CHATTER},{}", settings.log));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match settings.log_format {
         LogFormat::Text => logs.with_ansi(crate::term::Term::stderr().is_coloured()).init(),

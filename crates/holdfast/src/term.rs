@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Exit;
@@ -71,11 +73,57 @@ impl Term {
         let mut table = Table::new();
         table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(headings.iter().map(heading));
+        // Asked before colour is given up, which would give up the width with it.
+        if let Some(width) = table.width() {
+            table.set_width(width);
+        }
         if !self.colour {
             table.force_no_tty();
         }
         table
     }
+}
+
+/// How a cell's text is meant. Its colour is the table's to add: codes within the text would be counted as letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Good,
+    Doubtful,
+    Bad,
+}
+
+pub fn cell(text: impl ToString, tone: Tone) -> Cell {
+    let cell = Cell::new(text);
+    match tone {
+        Tone::Plain => cell,
+        Tone::Good => cell.fg(Color::DarkGreen),
+        Tone::Doubtful => cell.fg(Color::DarkYellow),
+        Tone::Bad => cell.fg(Color::DarkRed).add_attribute(Attribute::Bold),
+    }
+}
+
+/// Leaves out columns that a narrow terminal has no room for, the first named first. Where that is not enough the table
+/// breaks its lines as any does.
+pub fn fit(table: &mut Table, dispensable: &[&str]) {
+    let Some(room) = table.width() else { return };
+    for name in dispensable {
+        if breadth(table) <= usize::from(room) {
+            return;
+        }
+        let at = table.header().and_then(|row| row.cell_iter().position(|cell| cell.content() == *name));
+        if let Some(column) = at.and_then(|at| table.column_mut(at)) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
+}
+
+/// What the table takes when no line is broken: each column's longest text with the air around it and what parts it from
+/// the next.
+fn breadth(table: &Table) -> usize {
+    let widths = table.column_max_content_widths();
+    let shown = table.column_iter().zip(widths).filter(|(column, _)| !column.is_hidden());
+    shown.map(|(_, width)| usize::from(width) + 3).sum::<usize>().saturating_sub(1)
 }
 
 /// Numbers line up at their last digit.
@@ -169,6 +217,31 @@ mod tests {
         assert_eq!([0, 999, 1000, 1234567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([870, 12_340, 1_400_000].map(latency), ["870 µs", "12.3 ms", "1.40 s"]);
         assert_eq!([512, 7_600, 48_000_000].map(size), ["512 B", "7.6 kB", "48.0 MB"]);
+    }
+
+    fn lines(room: u16, colour: bool) -> Vec<String> {
+        let mut table = Term { colour }.table(&["strategy", "won", "p99.9", "trips", "seen"]);
+        table.set_width(room).enforce_styling();
+        let seen = cell("✗ DoubleSale", Tone::Bad);
+        table.add_row(["naive_with_constraint".into(), number(50), number("12.3 ms"), number("4.0"), seen]);
+        fit(&mut table, &["p99.9", "trips"]);
+        table.lines().collect()
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_fewer_columns_and_no_broken_lines() {
+        let heading = |room| lines(room, false)[0].split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(heading(62), "strategy won p99.9 trips seen");
+        assert_eq!(heading(61), "strategy won trips seen");
+        assert_eq!(heading(51), "strategy won seen");
+        assert!([44, 51, 61, 62].iter().all(|&room| lines(room, false).len() == 3));
+    }
+
+    #[test]
+    fn colour_takes_no_room() {
+        let coloured = lines(62, true);
+        assert_eq!(coloured.len(), 3, "{coloured:?}");
+        assert!(coloured[2].contains("\x1b["), "{coloured:?}");
     }
 
     #[test]

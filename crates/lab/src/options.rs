@@ -63,10 +63,18 @@ impl Options {
         buyers.get(buyers.len().saturating_sub(1) / 2).copied().unwrap_or(20).min(50)
     }
 
-    /// Everything that `scenarios` may name; `mistakes` are those of the mistakes.
-    pub fn every_scenario() -> Vec<&'static str> {
+    /// Everything that `scenarios` may name; `mistakes` are those of all mistakes.
+    pub fn every_scenario() -> Vec<String> {
         let scenarios = Scenario::EVERY.iter().chain(Scenario::ONCE).map(|scenario| scenario.as_str());
-        scenarios.chain(["mistakes"]).chain(Fault::ALL.iter().map(|fault| fault.as_str())).collect()
+        let faults = Fault::ALL.iter().map(|fault| fault.as_str());
+        let mut names: Vec<String> = scenarios.chain(["mistakes"]).chain(faults).map(str::to_owned).collect();
+        for way in mistakes::every() {
+            let name = way.row();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// Everything that `strategies` may name.
@@ -95,10 +103,8 @@ impl Options {
     }
 
     pub(crate) fn mistakes(&self) -> Vec<Box<dyn Way>> {
-        if !self.sees("mistakes") {
-            return Vec::new();
-        }
-        mistakes::every().into_iter().filter(|way| self.wants(way.name())).collect()
+        let sees = |way: &dyn Way| self.sees("mistakes") || self.names_scenario(&way.row());
+        mistakes::every().into_iter().filter(|way| self.wants(way.name()) && sees(&**way)).collect()
     }
 
     /// In a hurry, only those that were named: each takes seconds.

@@ -295,7 +295,7 @@ impl<'a> Lab<'a> {
             let plan = Plan {
                 name: way.name().to_owned(),
                 kind,
-                scenario: format!("mistake_{}", way.scenario()),
+                scenario: way.row(),
                 buyers,
                 evidence: way.evidence(buyers),
                 schedule: way.schedule(buyers, self.options.seed),
@@ -350,7 +350,8 @@ impl<'a> Lab<'a> {
         match served {
             Ok((shop, recorded)) => {
                 let spent = self.cpu_time().zip(before).map(|(after, before)| after.saturating_sub(before));
-                let cpu_ms = spent.map(|spent| spent.as_secs_f64() * 1000.0);
+                // The kernel counts in ticks: what took less than one was not measured.
+                let cpu_ms = spent.filter(|spent| !spent.is_zero()).map(|spent| spent.as_secs_f64() * 1000.0);
                 self.row(&plan, &recorded, &Cost { cpu_ms, saved_by: shop.saved_by() }).map(drop)
             }
             Err(why) => {

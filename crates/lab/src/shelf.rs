@@ -8,7 +8,7 @@ use crate::{
     race::MOST_LANES,
     report::{
         self, Page, Report,
-        model::{Machine, Race, Servers},
+        model::{Lane, Machine, Race, Servers},
     },
 };
 
@@ -46,8 +46,38 @@ pub struct Label {
     /// RFC 3339.
     pub at: String,
     pub title: String,
-    /// Whether something was sold more often than it exists, or otherwise wrongly.
-    pub broke: bool,
+    pub came: Came,
+}
+
+/// What a race came to, as far as its label says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came {
+    Well,
+    /// More have it than there are of it.
+    SoldWrongly,
+    /// Nobody got it, and they were told that it is gone.
+    TakenBefore,
+}
+
+impl Came {
+    fn of(races: &[Race]) -> Self {
+        match races {
+            _ if races.iter().any(is_sold_wrongly) => Self::SoldWrongly,
+            _ if races.iter().any(was_taken_before) => Self::TakenBefore,
+            _ => Self::Well,
+        }
+    }
+}
+
+fn is_sold_wrongly(race: &Race) -> bool {
+    race.violations
+        .iter()
+        .any(|found| ["double_sale", "stolen_hold", "oversell"].contains(&found.kind.as_str()))
+}
+
+fn was_taken_before(race: &Race) -> bool {
+    let is_gone = |lane: &Lane| matches!(lane.words.as_str(), "unit_taken" | "sold_out");
+    race.owners.is_empty() && race.lanes.iter().any(is_gone)
 }
 
 /// Why something is not kept.
@@ -73,17 +103,17 @@ impl Shelf {
             return Err(NotKept(format!("A picture has a race or two of at most {MOST_LANES} lanes each.")));
         }
         let title = races.iter().map(title).collect::<Vec<_>>().join("; ");
-        let broke = races.iter().any(|race| !race.violations.is_empty());
-        let label = Label { id, at, title, broke };
+        let label = Label { id, at, title, came: Came::of(&races) };
         put(&self.races, Kept { report: alone(&label, races), label }, self.limits.races);
         Ok(())
     }
 
     /// Keeps the report of a run of the lab.
     pub fn keep_report(&self, id: String, report: Report) {
-        let broke = report.runs.iter().any(|run| run.violations > 0);
+        // Some of its runs are there to sell wrongly; the report says which did.
+        let came = Came::Well;
         let title = format!("{} runs, seed {}", report.runs.len(), report.seed);
-        let label = Label { id, at: report.started_at.clone(), title, broke };
+        let label = Label { id, at: report.started_at.clone(), title, came };
         put(&self.reports, Kept { label, report }, self.limits.reports);
     }
 
@@ -151,6 +181,7 @@ fn title(race: &Race) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::{Outcome, Violation};
 
     fn race(buyers: u32) -> Race {
         let (strategy, scenario, unit) = ("writer".into(), "one_seat".into(), "A-1".into());
@@ -169,6 +200,34 @@ mod tests {
         assert!(shelf.race("1", "/lab").is_none());
         let page = shelf.race("3", "/lab").unwrap();
         assert!(page.html.contains("href=\"/lab\"") && page.html.contains("\"buyers\":3"));
+    }
+
+    #[test]
+    fn only_more_owners_than_there_are_units_is_sold_wrongly() {
+        let lane = |words: &str| Lane {
+            buyer: "b".into(),
+            outcome: Outcome::Refused,
+            start_us: 0,
+            end_us: 1,
+            phases: vec![],
+            words: words.into(),
+        };
+        let found = |kind: &str| Violation {
+            kind: kind.into(),
+            unit: "A-1".into(),
+            holders: vec![],
+            from_us: 0,
+            to_us: 1,
+            words: String::new(),
+        };
+        let taken =
+            Race { lanes: vec![lane("unit_taken")], violations: vec![found("false_refusal")], ..race(1) };
+        assert_eq!(Came::of(&[taken]), Came::TakenBefore);
+        assert_eq!(Came::of(&[Race { lanes: vec![lane("503 overloaded")], ..race(1) }]), Came::Well);
+        assert_eq!(
+            Came::of(&[race(1), Race { violations: vec![found("double_sale")], ..race(1) }]),
+            Came::SoldWrongly
+        );
     }
 
     #[test]

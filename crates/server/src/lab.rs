@@ -41,8 +41,17 @@ pub struct Label {
     /// RFC 3339.
     pub at: String,
     pub title: String,
-    /// Whether the picture shows something sold wrongly.
-    pub broke: bool,
+    pub came: Came,
+}
+
+/// What a race came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came {
+    Well,
+    /// More have it than there are of it.
+    SoldWrongly,
+    /// Nobody could get it.
+    TakenBefore,
 }
 
 /// A whole page.

@@ -35,6 +35,7 @@ pub use auth::keys::mint as mint_key;
 pub use doors::{Network, RateLimits, TrustedProxies};
 pub use openapi::json as openapi_json;
 pub use payments::{Checkout, PaymentDesk};
+pub use problem::explained;
 pub use serve::run;
 pub use settings::{KeyHash, Limits, Secret, Settings};
 pub use telemetry::install as install_metrics;

@@ -14,6 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 pub(crate) use code::Code;
+pub use code::explained;
 use holdfast_domain::{BookingId, Conflict, InTheWay, Invalid, Limit, OfferId, Refusal};
 use holdfast_engine::{
     admission::waiting_room::Denied, gate::Quota, ledger::LedgerError, pipeline::SubmitError,

@@ -53,9 +53,13 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("holdfast_ledger_batch_entries", "Journal entries written in one commit."),
     ("holdfast_ledger_batch_seconds", "Seconds from the beginning of a batch to its commit."),
     ("holdfast_ledger_load_seconds", "Seconds that reading the books from PostgreSQL took."),
-    ("holdfast_ledger_lock_wait_seconds", "Seconds until PostgreSQL's locks were had and looked behind."),
+    ("holdfast_ledger_lock_wait_seconds", "Seconds to get PostgreSQL's locks and look again."),
 ];
+/// Set whenever somebody looks.
+pub(crate) const LEDGER_UP: &str = "holdfast_ledger_up";
 const GAUGES: &[(&str, &str)] = &[
+    ("holdfast_gate_up", "Whether the gate's Redis answers, by server: 1 or 0."),
+    (LEDGER_UP, "Whether the ledger answers and takes writes: 1 or 0."),
     ("holdfast_ledger_queue", "Requests that wait for the ledger, by lane."),
     ("holdfast_ledger_tables_lag", "Journal entries that the tables for people have yet to follow."),
 ];

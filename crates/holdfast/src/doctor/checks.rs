@@ -8,13 +8,16 @@ use std::{
 };
 
 use holdfast_domain::Moment;
-use holdfast_engine::clock::{Clock, SystemClock};
+use holdfast_engine::{
+    clock::{Clock, SystemClock},
+    payments::stripe::Stripe,
+};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Finding, gate, ledger, manual_payments};
 use crate::{
-    machine,
-    settings::{Books, Settings},
+    machine, node,
+    settings::{Books, Payments, Settings},
     term,
 };
 
@@ -38,6 +41,7 @@ pub(super) fn all(settings: &Settings, strangers: &[String]) -> Vec<Finding> {
     };
     findings.extend(settings.gate.iter().flat_map(gate::all));
     findings.push(payments(settings));
+    findings.extend(settings.payments.as_ref().and_then(provider));
     findings.extend([clock(), open_files(settings), listen(settings.listen)]);
     findings.extend(strangers.iter().map(|name| stranger(name)));
     findings
@@ -247,6 +251,22 @@ fn payments(settings: &Settings) -> Finding {
         ),
         Some(payments) => Finding::well(CHECK, format!("through {}", payments.stripe.url)),
     }
+}
+
+/// Whether Stripe is there. No key is sent: whether it is the right one, the first payment shows.
+fn provider(payments: &Payments) -> Option<Finding> {
+    const CHECK: &str = "Stripe";
+    let url = &payments.stripe.url;
+    // What cannot be set up was refused with the settings.
+    let stripe = Stripe::new(payments.stripe.clone()).ok()?;
+    Some(match node::short_runtime().ok()?.block_on(stripe.answers()) {
+        Ok(()) => Finding::well(CHECK, "answers"),
+        Err(fault) => Finding::doubtful(
+            CHECK,
+            format!("nobody answers at {url}: {fault}"),
+            "correct HOLDFAST_STRIPE_URL, or let this machine out to it: until then no card can be charged",
+        ),
+    })
 }
 
 fn sqlite() -> Finding {

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::{
     failure::{Exit, Failure},
     settings::{Flags, Settings},
-    term::Term,
+    term::{self, Term},
 };
 
 /// Look for what is wrong with the machine, the settings, the books and the gate, and say what to change
@@ -126,9 +126,13 @@ fn show(findings: &[Finding], ill: usize) {
             println!("    {:<18} {} {}", "", term.accent("→"), finding.advice);
         }
     }
-    let verdict = match ill {
-        0 => term.good("nothing is wrong"),
-        1 => term.bad("one thing is wrong"),
+    let doubtful = findings.iter().filter(|finding| finding.health == Health::Doubtful).count();
+    let verdict = match (ill, doubtful) {
+        (0, 0) => term.good("nothing is wrong"),
+        (0, _) => {
+            term.warn(format!("nothing is broken, {}", term::count(doubtful as u64, "warning", "warnings")))
+        }
+        (1, _) => term.bad("one thing is wrong"),
         _ => term.bad(format!("{ill} things are wrong")),
     };
     println!("\n  {verdict}\n");

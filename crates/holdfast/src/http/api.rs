@@ -18,6 +18,8 @@ pub struct Api {
     pub target: Target,
     key: Option<String>,
     connection: Option<Connection>,
+    /// The server ends with this command: nobody can read its pages or its log.
+    ends_with_us: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +50,12 @@ struct Listed<T> {
 
 impl Api {
     pub fn new(target: Target, key: Option<String>) -> Self {
-        Self { target, key, connection: None }
+        Self { target, key, connection: None, ends_with_us: false }
+    }
+
+    /// To a server that this command runs for itself.
+    pub fn to_our_own(target: Target, key: String) -> Self {
+        Self { ends_with_us: true, ..Self::new(target, Some(key)) }
     }
 
     pub async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
@@ -145,13 +152,28 @@ impl Api {
             Ok(problem) => {
                 let detail = problem.detail.trim_end_matches('.');
                 let what = format!("{detail} ({}, {})", answer.status, problem.code);
-                Failure::refused(what, way_on(&problem, &self.target))
+                refused(answer.status)(what, self.way_on(&problem))
             }
             Err(_) => {
                 let what = format!("{}{path} answered {}", self.target, answer.status);
-                Failure::refused(what, "check that --url names a Holdfast server")
+                refused(answer.status)(what, "check that --url names a Holdfast server".to_owned())
             }
         }
+    }
+
+    fn way_on(&self, problem: &Problem) -> String {
+        match holdfast_server::explained(&problem.code) {
+            Some(words) if self.ends_with_us => words.trim_end_matches('.').to_owned(),
+            _ => way_on(problem, &self.target),
+        }
+    }
+}
+
+/// A server, or the proxy before it, that cannot answer now is out of reach; any other no is a refusal.
+fn refused(status: u16) -> fn(String, String) -> Failure {
+    match status {
+        502..=504 => Failure::unreachable,
+        _ => Failure::refused,
     }
 }
 
@@ -172,5 +194,21 @@ fn way_on(problem: &Problem, target: &Target) -> String {
             };
             format!("read {page}; the server's log has request {}", problem.request_id)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Exit;
+
+    #[test]
+    fn a_server_that_cannot_answer_now_is_out_of_reach() {
+        let api = Api::new("http://h:1".parse().unwrap(), None);
+        let exit = |status, body: &str| api.refusal("/", &Answer { status, body: body.into() }).exit;
+        let problem = r#"{"type":"/problems/unavailable","code":"unavailable","detail":"Not now."}"#;
+        assert_eq!(exit(503, problem), Exit::Unreachable);
+        assert_eq!(exit(502, "<h1>Bad gateway</h1>"), Exit::Unreachable);
+        assert_eq!(exit(409, problem), Exit::Refused);
     }
 }

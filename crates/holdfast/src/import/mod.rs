@@ -27,7 +27,12 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "A CSV seat plan has the columns section, category, price, row, seats; a stock list has key, \
-    capacity, price. A plan may also have gaps (the seats of a row after which there is an aisle: 5 15) and x, y, angle, \
+    capacity, price:\n\n  \
+    section,category,price,row,seats\n  \
+    Stalls,A,45.00,A,20\n\n  \
+    key,capacity,price\n  \
+    mug,100,9.00\n\n\
+    A plan may also have gaps (the seats of a row after which there is an aisle: 5 15) and x, y, angle, \
     curve of a section. Prices are written like 45.00, or all of them in minor units: 4500. JSON is one offer as POST /v1/offers takes it, or a \
     list of them, as `holdfast export offers` writes it."
 )]

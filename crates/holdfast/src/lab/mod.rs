@@ -124,7 +124,8 @@ impl LabArgs {
     }
 }
 
-fn must_exist(what: &str, given: &[String], names: &[&str]) -> Result<(), Failure> {
+fn must_exist(what: &str, given: &[String], names: &[impl AsRef<str>]) -> Result<(), Failure> {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match given.iter().find(|name| !names.contains(&name.as_str())) {
         None => Ok(()),
         Some(unknown) => {

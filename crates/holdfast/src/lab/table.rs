@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use comfy_table::Cell;
 use holdfast_lab::report::model::{Kind, Load, Report, Run, Verdict};
 
-use crate::term::{Term, latency, number, thousands};
+use crate::term::{self, Term, Tone, cell, latency, number, thousands};
+
+/// What a narrow terminal can do without, the least important first. Who won what and what was seen always stand.
+const DISPENSABLE: [&str; 8] = ["p99.9", "trips", "fsyncs", "asked", "no answer", "p50", "p99", "bookings/s"];
 
 pub fn show(report: &Report) {
     let term = Term::stdout();
@@ -67,7 +70,7 @@ fn rows(runs: &[&Run], term: &Term) -> comfy_table::Table {
         "won",
         "refused",
         "no answer",
-        "books/s",
+        "bookings/s",
         "p50",
         "p99",
         "p99.9",
@@ -95,24 +98,23 @@ fn rows(runs: &[&Run], term: &Term) -> comfy_table::Table {
             number(ms(run.p999_ms)),
             number(per_booking(run.round_trips_per_booking)),
             number(per_booking(run.fsyncs_per_booking)),
-            Cell::new(seen(run, term)),
+            seen(run),
         ]);
     }
+    term::fit(&mut table, &DISPENSABLE);
     table
 }
 
 /// What was seen, in a few words. What is meant to break and did not is never called safe.
-fn seen(run: &Run, term: &Term) -> String {
+fn seen(run: &Run) -> Cell {
     match (run.verdict, run.kind) {
-        (Verdict::Valid, Kind::Strategy) => term.good("✓ held"),
-        (Verdict::Valid, _) => match &run.saved_by {
-            Some(by) => term.warn(format!("saved by {}", by.split(',').next().unwrap_or(by))),
-            None => "none seen".to_owned(),
-        },
-        (Verdict::Unknown, _) => term.warn("? proves nothing"),
+        (Verdict::Valid, Kind::Strategy) => cell("✓ held", Tone::Good),
+        (Verdict::Valid, _) if run.saved_by.is_some() => cell("saved by its index", Tone::Doubtful),
+        (Verdict::Valid, _) => cell("none seen", Tone::Plain),
+        (Verdict::Unknown, _) => cell("? proves nothing", Tone::Doubtful),
         (Verdict::Invalid, _) => {
             let name = run.counterexample.first().and_then(|line| line.split_once(':'));
-            term.bad(format!("✗ {}", name.map_or("broken", |(name, _)| name)))
+            cell(format!("✗ {}", name.map_or("broken", |(name, _)| name)), Tone::Bad)
         }
     }
 }
@@ -127,9 +129,9 @@ fn faults(report: &Report, term: &Term) {
         let sum =
             |of: fn(&holdfast_lab::report::model::Bin) -> u64| thousands(fault.bins.iter().map(of).sum());
         let seen = match fault.verdict {
-            Verdict::Valid => term.good("✓ held"),
-            Verdict::Unknown => term.warn("? proves nothing"),
-            Verdict::Invalid => term.bad("✗ broken"),
+            Verdict::Valid => cell("✓ held", Tone::Good),
+            Verdict::Unknown => cell("? proves nothing", Tone::Doubtful),
+            Verdict::Invalid => cell("✗ broken", Tone::Bad),
         };
         table.add_row(vec![
             Cell::new(&fault.strategy),
@@ -137,7 +139,7 @@ fn faults(report: &Report, term: &Term) {
             number(sum(|bin| bin.won)),
             number(sum(|bin| bin.refused)),
             number(sum(|bin| bin.failed)),
-            Cell::new(seen),
+            seen,
         ]);
     }
     println!("{table}\n");

@@ -89,6 +89,11 @@ fn fresh_id() -> String {
     format!("{:012x}", mint::random_bits() & 0xffff_ffff_ffff)
 }
 
-fn label(shelf::Label { id, at, title, broke }: shelf::Label) -> lab::Label {
-    lab::Label { id, at, title, broke }
+fn label(shelf::Label { id, at, title, came }: shelf::Label) -> lab::Label {
+    let came = match came {
+        shelf::Came::Well => lab::Came::Well,
+        shelf::Came::SoldWrongly => lab::Came::SoldWrongly,
+        shelf::Came::TakenBefore => lab::Came::TakenBefore,
+    };
+    lab::Label { id, at, title, came }
 }

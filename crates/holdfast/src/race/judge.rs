@@ -24,11 +24,11 @@ struct Entry {
     booking: Option<String>,
 }
 
-/// The verdict on the unit's whole history; `None` where the key may not read it.
+/// The verdict on the whole history of the unit, of which there is one; `None` where the key may not read it.
 pub async fn journal(api: &mut Api, course: &Course) -> Result<Option<Verdict>, Failure> {
     let path = format!("/v1/journal?offer={}&unit={}", escaped(&course.offer), escaped(&course.unit));
     match api.list::<Entry>(&path).await {
-        Ok(entries) => Ok(Some(judge(&entries, course.capacity))),
+        Ok(entries) => Ok(Some(judge(&entries, 1))),
         Err(failure) if failure.exit == Exit::Refused => Ok(None),
         Err(failure) => Err(failure),
     }

@@ -131,8 +131,22 @@ fn show(args: &RaceArgs, course: &Course, heard: &Heard, verdict: Option<&Verdic
         println!("  its picture: {}", term.accent(place));
     }
     println!();
-    if won == 0 {
-        println!("  {} nobody won: {}\n", term.accent("next:"), course.why_nobody());
+    if let Some(next) = way_on(course, heard) {
+        println!("  {} {next}\n", term.accent("next:"));
+    }
+}
+
+/// Where not exactly one won, or nobody can tell, what to do about it.
+fn way_on(course: &Course, heard: &Heard) -> Option<String> {
+    match (heard.winners.len(), heard.unknown) {
+        (0, _) => Some(format!("nobody won: {}", course.why_nobody())),
+        (1, 0) => None,
+        (1, unknown) => {
+            Some(format!("{unknown} never heard an answer: look at the server's log, and race again"))
+        }
+        (won, _) => {
+            Some(format!("{won} won, and one may: keep the books, and run `holdfast verify` on them"))
+        }
     }
 }
 
@@ -144,9 +158,12 @@ fn timing(heard: &Heard) -> String {
     format!("answers took {} · all within {} ms", shown.join(" · "), heard.elapsed_ms)
 }
 
+/// The first few by name; more are hinted at.
 fn winner_line(heard: &Heard) -> String {
-    let named = heard.winners.iter().take(3).map(|winner| format!("{} with {}", winner.holder, winner.hold));
-    named.collect::<Vec<_>>().join(", ")
+    const NAMED: usize = 3;
+    let named = heard.winners.iter().map(|winner| format!("{} with {}", winner.holder, winner.hold));
+    let more = (heard.winners.len() > NAMED).then(|| "…".to_owned());
+    named.take(NAMED).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn listed(counts: &BTreeMap<String, u64>) -> String {

@@ -17,6 +17,7 @@ use crate::{
     http::{
         Connection, Request,
         api::{Api, Problem},
+        escaped,
     },
     load::stopwatch,
     machine,
@@ -36,7 +37,6 @@ const SPARE_FILES: u64 = 32;
 pub struct Course {
     pub offer: String,
     pub unit: String,
-    pub capacity: u64,
     state: String,
     /// The line of a hold that asks for it.
     line: Value,
@@ -65,8 +65,30 @@ struct Unit {
     service: Option<String>,
     #[serde(default)]
     start: Option<String>,
+}
+
+/// How much of its units an offer has. Of a seat there is one.
+#[derive(Debug, Deserialize)]
+struct Plan {
     #[serde(default)]
-    remaining: Option<u64>,
+    stock: Stock,
+    slots: Option<Calendar>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Stock {
+    lines: Vec<StockLine>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StockLine {
+    key: String,
+    capacity: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Calendar {
+    capacity: u64,
 }
 
 impl Course {
@@ -84,6 +106,7 @@ impl Course {
             // The last free one: the best are for people, and a demo's own buyers stay away from the back rows.
             None => units.rfind(|unit| unit.state == "available").ok_or_else(|| none_free(&offer.id))?,
         };
+        must_be_one(api, offer, &found.unit).await?;
         Ok(Self::over(offer, found))
     }
 
@@ -92,8 +115,12 @@ impl Course {
             (Some(service), Some(start)) => json!({"offer": offer.id, "service": service, "start": start}),
             _ => json!({"offer": offer.id, "unit": unit.unit}),
         };
-        let capacity = unit.remaining.unwrap_or(1).max(1);
-        Self { offer: offer.id.clone(), unit: unit.unit, capacity, state: unit.state, line }
+        Self { offer: offer.id.clone(), unit: unit.unit, state: unit.state, line }
+    }
+
+    /// Before the race, as far as anybody could tell.
+    pub fn was_free(&self) -> bool {
+        self.state == "available"
     }
 
     pub fn why_nobody(&self) -> String {
@@ -123,6 +150,25 @@ async fn on_sale(api: &mut Api, offer: &Listed, unit: Option<&str>) -> Result<Ve
     // Of several services that can begin there, one that is free.
     starts.sort_by_key(|start| start.state != "available");
     Ok(starts)
+}
+
+/// Where there is more than one of a unit more than one may win, and a race would show nothing.
+async fn must_be_one(api: &mut Api, offer: &Listed, unit: &str) -> Result<(), Failure> {
+    if offer.kind == "seats" {
+        return Ok(());
+    }
+    let plan: Plan = api.get(&format!("/v1/offers/{}", escaped(&offer.id))).await?;
+    let of_line = plan.stock.lines.iter().find(|line| line.key == unit).map(|line| line.capacity);
+    let (capacity, pieces) = match &plan.slots {
+        Some(calendar) => (calendar.capacity, "places"),
+        None => (of_line.unwrap_or(1), "pieces"),
+    };
+    if capacity <= 1 {
+        return Ok(());
+    }
+    let what =
+        format!("{unit} has {} {pieces}; a race needs a unit of capacity 1", term::thousands(capacity));
+    Err(Failure::usage(what, "name a seat, or a unit of which there is one, with --offer and --unit"))
 }
 
 fn unknown_offer(id: &str, listed: &[Listed]) -> Failure {

@@ -149,8 +149,8 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn of(raw: &'a Raw) -> Self {
-        Self { raw, faults: Vec::new() }
+    pub(super) fn of(raw: &'a Raw) -> Self {
+        Self { raw, faults: raw.faults.clone() }
     }
 
     /// What was read, unless anything was at fault.
@@ -219,7 +219,11 @@ impl Reader<'_> {
         let given = self.raw.get(key);
         let text = given.text.as_deref().unwrap_or_default();
         let shown = spec::find(key).map(|spec| spec.show(text)).unwrap_or_default();
-        self.faults.push(Fault { at: format!("{key} = {shown:?} ({})", given.source), rule: rule.into() });
+        let fault = Fault { at: format!("{key} = {shown:?} ({})", given.source), rule: rule.into() };
+        // A setting that counts for both kinds of books is read for each.
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
     }
 
     /// What somebody set, be it empty.
@@ -398,11 +402,15 @@ pub(super) mod tests {
             ("admin_key", "a b"),
             ("log_format", "xml"),
             ("data", " "),
+            ("max_batch", "many"),
         ])
         .unwrap_err();
         let mut keys: Vec<_> = faults.iter().map(|fault| fault.at.split(' ').next().unwrap()).collect();
         keys.sort_unstable();
-        assert_eq!(keys, ["admin_key", "data", "deadline", "listen", "log_format", "max_in_flight"]);
+        assert_eq!(
+            keys,
+            ["admin_key", "data", "deadline", "listen", "log_format", "max_batch", "max_in_flight"]
+        );
         assert!(faults.iter().all(|fault| !fault.at.contains("a b")), "a secret is never repeated");
     }
 

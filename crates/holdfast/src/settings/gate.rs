@@ -50,7 +50,15 @@ impl Reader<'_> {
         }
         settings.faults().into_iter().for_each(|rule| self.fault("gate", rule));
         match name.parse() {
-            Ok(strategy) => Some(Gate { strategy, addresses, settings }),
+            Ok(strategy) => {
+                // An address that is none has been told of already.
+                if let Err(no @ redis::OpenError::TooFew(_)) =
+                    redis::enough(strategy, &addresses, settings.authority.as_ref())
+                {
+                    self.fault("gate", no.to_string());
+                }
+                Some(Gate { strategy, addresses, settings })
+            }
             Err(no) => {
                 self.fault("strategy", redis::OpenError::to_string(&no));
                 None
@@ -128,5 +136,6 @@ mod tests {
         assert!(refused(&[LEDGER, ("gate", "rediss://:secret@h/#insecure")]).contains("gate_ca"));
         assert!(refused(&[LEDGER, GATE, ("gate_ca", "/nowhere/ca.pem")]).contains("cannot be read"));
         assert!(refused(&[LEDGER, GATE, ("gate_pass_live", "10ms")]).contains("a pass must live"));
+        assert!(refused(&[LEDGER, GATE, ("strategy", "redlock")]).contains("a majority needs three"));
     }
 }

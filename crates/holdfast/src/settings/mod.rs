@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! flags > HOLDFAST_* variables > TOML file > defaults ─► Raw ─► Settings
-//!                  sources.rs, by the table in spec.rs         check.rs
+//!                  sources.rs, by the table in table.rs        check.rs
 //! ```
 //! Every setting has one name, spelt `max_in_flight` in the file, `--max-in-flight` as a flag and
 //! `HOLDFAST_MAX_IN_FLIGHT` as a variable. Raw text becomes checked settings once, at start, and all faults are
@@ -16,6 +16,7 @@ mod gate;
 mod payments;
 mod sources;
 mod spec;
+mod table;
 
 pub use address::without_password;
 pub use admission::Admission;
@@ -24,7 +25,8 @@ pub use check::{LogFormat, Settings};
 pub use gate::Gate;
 pub use payments::Payments;
 pub use sources::{BooksArgs, Flags, Raw};
-pub use spec::{SPECS, Spec};
+pub use spec::Spec;
+pub use table::SPECS;
 
 use crate::failure::Failure;
 

@@ -12,7 +12,8 @@ use toml::Spanned;
 
 use super::{
     Books, Fault,
-    spec::{self, SPECS, Spec},
+    spec::{self, Spec},
+    table::SPECS,
 };
 use crate::failure::Failure;
 
@@ -20,6 +21,8 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub struct Raw {
     given: BTreeMap<&'static str, Given>,
+    /// What is wrong with the file's own words; told together with values that are wrong.
+    pub faults: Vec<Fault>,
     /// Variables that look like settings and are none.
     pub strangers: Vec<String>,
 }
@@ -115,10 +118,7 @@ pub fn environment() -> BTreeMap<String, String> {
 impl Raw {
     pub fn gather(flags: &Flags, environment: &BTreeMap<String, String>) -> Result<Self, Failure> {
         let config = flags.config.clone().or_else(|| environment.get("HOLDFAST_CONFIG").map(PathBuf::from));
-        let file = match &config {
-            Some(path) => read_file(path)?,
-            None => BTreeMap::new(),
-        };
+        let (file, faults) = config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let pick = |spec: &'static Spec| {
             let by_flag = flags.given.get(spec.key).map(|text| (text, Source::Flag(spec.flag())));
             let variable = spec.variable();
@@ -133,7 +133,7 @@ impl Raw {
         };
         let mut given = SPECS.iter().map(pick).collect();
         settle_place(&mut given);
-        Ok(Self { given, strangers: strangers(environment) })
+        Ok(Self { given, faults, strangers: strangers(environment) })
     }
 
     /// The same settings as if nobody had set this one.
@@ -165,16 +165,22 @@ fn settle_place(given: &mut BTreeMap<&'static str, Given>) {
 
 /// Variables of ours that are not settings: what the client commands read, and the name of the file itself.
 const OTHER_VARIABLES: &[&str] = &["HOLDFAST_CONFIG", "HOLDFAST_URL", "HOLDFAST_KEY"];
+/// How those begin that tell the tests and their tools how much to do.
+const OF_TESTS: &str = "HOLDFAST_TEST_";
 
 fn strangers(environment: &BTreeMap<String, String>) -> Vec<String> {
-    let known =
-        |name: &str| OTHER_VARIABLES.contains(&name) || SPECS.iter().any(|spec| spec.variable() == name);
+    let known = |name: &str| {
+        name.starts_with(OF_TESTS)
+            || OTHER_VARIABLES.contains(&name)
+            || SPECS.iter().any(|spec| spec.variable() == name)
+    };
     environment.keys().filter(|name| !known(name)).cloned().collect()
 }
 
 type FromFile = BTreeMap<&'static str, (String, Source)>;
 
-fn read_file(path: &Path) -> Result<FromFile, Failure> {
+/// What the file sets, and what it says that is no setting.
+fn read_file(path: &Path) -> Result<(FromFile, Vec<Fault>), Failure> {
     let text = fs::read_to_string(path).map_err(|fault| {
         let what = format!("the settings file {} cannot be read", path.display());
         Failure::usage(
@@ -186,7 +192,8 @@ fn read_file(path: &Path) -> Result<FromFile, Failure> {
     Ok(parse_file(path, &text)?)
 }
 
-fn parse_file(path: &Path, text: &str) -> Result<FromFile, Vec<Fault>> {
+/// A file that is no TOML sets nothing, and nothing else can be said of it.
+fn parse_file(path: &Path, text: &str) -> Result<(FromFile, Vec<Fault>), Vec<Fault>> {
     let line_of = |offset: usize| text[..offset].matches('\n').count() + 1;
     let at = |offset: usize| format!("{}:{}", path.display(), line_of(offset));
     let table: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(text).map_err(|fault| {
@@ -209,7 +216,7 @@ fn parse_file(path: &Path, text: &str) -> Result<FromFile, Vec<Fault>> {
             (None, _) => faults.push(Fault { at: at(here), rule: unknown(key.get_ref()) }),
         }
     }
-    if faults.is_empty() { Ok(settings) } else { Err(faults) }
+    Ok((settings, faults))
 }
 
 fn as_text(value: &toml::Value) -> Option<String> {
@@ -256,6 +263,7 @@ fn flag_of(spec: &'static Spec) -> Arg {
         .action(ArgAction::Set)
         .help(format!("{} [env: {}]{default}", spec.help, spec.variable()))
         .help_heading(spec.heading)
+        .hide_short_help(!spec::COMMON.contains(&spec.key))
 }
 
 impl FromArgMatches for Flags {
@@ -321,7 +329,7 @@ mod tests {
     #[test]
     fn every_fault_of_the_file_is_named_with_its_line() {
         let path = Path::new("holdfast.toml");
-        let faults = parse_file(path, "max_in_fligh = 1\n\nthreads = [1]\nnonsense = 1\n").unwrap_err();
+        let (_, faults) = parse_file(path, "max_in_fligh = 1\n\nthreads = [1]\nnonsense = 1\n").unwrap();
         let shown: Vec<_> = faults.iter().map(|fault| format!("{}: {}", fault.at, fault.rule)).collect();
         assert_eq!(
             shown,
@@ -336,9 +344,11 @@ mod tests {
 
     #[test]
     fn a_misspelt_variable_is_noticed() {
-        let raw =
-            Raw::gather(&Flags::default(), &variables(&[("HOLDFAST_LISTE", "x"), ("HOLDFAST_KEY", "k")]))
-                .unwrap();
+        let raw = Raw::gather(
+            &Flags::default(),
+            &variables(&[("HOLDFAST_LISTE", "x"), ("HOLDFAST_KEY", "k"), ("HOLDFAST_TEST_SEED", "1")]),
+        )
+        .unwrap();
         assert_eq!(raw.strangers, ["HOLDFAST_LISTE"]);
     }
 }

@@ -132,6 +132,17 @@ fn a_healthy_folder_is_well_and_its_owner_named() {
 }
 
 #[test]
+fn warnings_are_counted_and_a_stripe_that_is_not_there_is_one() {
+    let folder = folder();
+    let here = ["doctor", "--listen", "127.0.0.1:0", "--data", text(folder.path())];
+    let stripe = ["--stripe-url", "http://127.0.0.1:1", "--stripe-secret-key", "sk_test_1"];
+    let report = run(&[&here[..], &stripe].concat()).expect(0).out;
+    assert!(report.contains("nobody answers at http://127.0.0.1:1"), "{report}");
+    let last = report.trim_end().lines().last().unwrap();
+    assert!(last.starts_with("  nothing is broken, ") && last.ends_with("warnings"), "{report}");
+}
+
+#[test]
 fn a_file_in_the_folders_place_is_ill() {
     let folder = folder();
     let path = crate::support::file(&folder, "data", "");

@@ -30,6 +30,14 @@ fn every_command_is_listed_and_explains_itself() {
 }
 
 #[test]
+fn the_short_help_of_serve_fits_a_screen_and_the_long_one_has_everything() {
+    let short = run(&["serve", "-h"]).expect(0).out;
+    assert!(short.contains("--ledger") && !short.contains("--pg-tidy-slice"), "{short}");
+    assert!(short.lines().count() < 50, "{short}");
+    assert!(run(&["serve", "--help"]).expect(0).out.contains("--pg-tidy-slice"));
+}
+
+#[test]
 fn exit_codes_are_documented() {
     let help = run(&["--help"]).expect(0).out;
     for line in

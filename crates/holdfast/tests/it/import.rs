@@ -1,4 +1,4 @@
-use crate::support::{KEY, Server, file, folder, run, text};
+use crate::support::{KEY, Server, done, file, folder, holdfast, run, text};
 
 const PLAN: &str =
     "section,category,price,row,seats\nStalls,A,4500,A,20\nStalls,A,4500,B,18\nBox,B,9000,X,4\n";
@@ -76,6 +76,31 @@ fn offers_travel_from_folder_to_folder_without_a_server() {
     let journal = run(&["export", "journal", "--data", text(&other)]).expect(0).json();
     assert_eq!(journal[0]["kind"], "offer_created");
     run(&["export", "offers", "--data", text(&folder.path().join("nowhere"))]).expect(3);
+}
+
+#[test]
+fn a_flag_that_names_a_folder_beats_a_variable_that_names_a_server() {
+    let folder = folder();
+    let mut command = holdfast(&["export", "offers", "--data", text(folder.path())]);
+    done(command.env("HOLDFAST_URL", "http://127.0.0.1:1").output().unwrap()).expect(0);
+    let mut command = holdfast(&["export", "offers"]);
+    let lost = done(command.env("HOLDFAST_URL", "http://127.0.0.1:1").output().unwrap()).expect(3);
+    assert!(lost.err.contains("http://127.0.0.1:1"), "{}", lost.err);
+    run(&["export", "offers", "--data", text(folder.path()), "--url", "http://127.0.0.1:1"]).expect(2);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_their_owner_may_read_the_books() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let _server = Server::on(folder.path()).with_hall();
+    for name in
+        ["holdfast.db", "holdfast.db-wal", "holdfast.db-shm", "rooms.db", "rooms.db-wal", "rooms.db-shm"]
+    {
+        let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
 }
 
 #[test]

@@ -251,6 +251,7 @@ fn what_is_no_strategy_and_what_is_no_history_is_said() {
     assert!(done.err.contains("there is no strategy \"hope\""), "{}", done.err);
     let done = run(&["lab", "--scenarios", "doomsday"]).expect(2);
     assert!(done.err.contains("there is no scenario \"doomsday\""), "{}", done.err);
+    assert!(done.err.contains("mistake_one_seat"), "what the table prints can be asked for: {}", done.err);
     let done = run(&["lab", "check", "/proc/self/status"]).expect(2);
     assert!(done.err.contains("is no history"), "{}", done.err);
 }

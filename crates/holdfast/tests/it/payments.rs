@@ -134,3 +134,12 @@ fn settings_that_cannot_be_are_refused_without_repeating_them() {
     let refused = crate::support::done(command.output().expect("it runs")).expect(2);
     assert!(refused.err.contains("stripe_url") && !refused.err.contains("hidden"), "{}", refused.err);
 }
+
+/// The server that a command runs for itself is gone when somebody reads what it said.
+#[test]
+fn a_booking_that_is_none_is_explained_on_the_spot() {
+    let folder = folder();
+    let retry = ["payments", "retry", "bk_nope", "--data", text(folder.path())];
+    let told = run(&retry).expect(4).err;
+    assert!(told.contains("No booking has that id") && !told.contains("http://"), "{told}");
+}

@@ -23,6 +23,26 @@ fn nobody_wins_a_seat_that_is_taken() {
         ["race", "--url", &server.url, "--key", KEY, "--offer", "hall", "--unit", "A-1", "--buyers", "20"];
     let result = run(&race).expect(1);
     assert!(result.out.contains("nobody won") && result.out.contains("was held before"), "{}", result.out);
+    let lab = server.get("/lab").body;
+    assert!(lab.contains("taken before the race") && !lab.contains("sold wrongly"), "{lab}");
+}
+
+#[test]
+fn a_race_is_for_one_piece() {
+    let folder = folder();
+    let server = Server::on(folder.path());
+    let mugs = serde_json::json!({"id": "mugs", "name": "Mugs", "kind": "stock", "currency": "EUR", "stock":
+        {"lines": [{"key": "mug", "capacity": 100, "price": 900}, {"key": "signed", "capacity": 1, "price": 9000}]}});
+    assert_eq!(server.post("/v1/offers", &[], &mugs).status, 201);
+    let race = |unit: &str| {
+        let race =
+            ["race", "--url", &server.url, "--key", KEY, "--offer", "mugs", "--buyers", "20", "--unit"];
+        run(&[&race[..], &[unit]].concat())
+    };
+    let refused = race("mug").expect(2);
+    assert!(refused.err.contains("mug has 100 pieces; a race needs a unit of capacity 1"), "{}", refused.err);
+    assert_eq!(server.get("/v1/offers/mugs/availability").json()["units"][0]["remaining"], 100);
+    assert!(race("signed").expect(0).out.contains("checked from the journal of this unit, 1 entry"));
 }
 
 #[test]

@@ -9,6 +9,14 @@ fn flags_beat_variables_beat_the_file() {
     let wrong = run(&["config", "--config", &path]).expect(2);
     assert!(wrong.err.contains("holdfast.toml:2: there is no setting \"max_lag\""), "{}", wrong.err);
 
+    let path = file(&folder, "holdfast.toml", "max_batch = 0\nmax_lag = 3\nthreads = [1]\n");
+    let wrong = run(&["serve", "--config", &path, "--deadline", "5"]).expect(2).err;
+    for part in
+        ["4 settings are wrong", "max_batch = \"0\"", "max_lag", "threads must be", "deadline = \"5\""]
+    {
+        assert!(wrong.contains(part), "{wrong}");
+    }
+
     let path = file(&folder, "holdfast.toml", "max_page = 1\nmax_batch = 1\nthreads = 1\n");
     let mut command = holdfast(&["config", "--json", "--config", &path, "--threads", "3"]);
     command

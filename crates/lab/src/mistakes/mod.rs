@@ -55,6 +55,11 @@ pub(crate) trait Way: Send + Sync + fmt::Debug {
         Scenario::OneSeat
     }
 
+    /// The scenario as a report calls it: arranged so that the mistake matters.
+    fn row(&self) -> String {
+        format!("mistake_{}", self.scenario())
+    }
+
     fn evidence(&self, buyers: u32) -> Evidence {
         self.scenario().evidence(buyers)
     }

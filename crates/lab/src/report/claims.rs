@@ -35,7 +35,7 @@ struct Claim {
 
 const CLAIMS: &[Claim] = &[
     Claim {
-        claim: "Looking first and taking then sells a seat twice",
+        claim: "Checking first and taking afterwards sells a seat twice",
         verdict: "confirmed",
         shown: |rows| {
             let naive = rows.one_seat("naive")?;

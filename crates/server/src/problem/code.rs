@@ -221,3 +221,9 @@ impl Code {
         Self::ALL.iter().copied().find(|code| code.as_str() == name)
     }
 }
+
+/// What a code means and what to do about it, as its page has it.
+pub fn explained(code: &str) -> Option<String> {
+    let code = Code::ALL.iter().find(|known| known.as_str() == code)?;
+    Some(format!("{} {}", code.meaning(), code.remedy()))
+}

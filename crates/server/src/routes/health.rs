@@ -5,11 +5,13 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use metrics::gauge;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
     app::{Shared, json},
+    telemetry::LEDGER_UP,
     wire,
 };
 
@@ -62,5 +64,7 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Response {
         body = String)))]
 pub(crate) async fn metrics(State(app): State<Shared>) -> Response {
     const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    let up = app.pipeline.ledger().health().await.ready;
+    gauge!(LEDGER_UP).set(f64::from(u8::from(up)));
     ([(header::CONTENT_TYPE, TEXT)], app.metrics.render()).into_response()
 }

@@ -15,7 +15,7 @@ use crate::{
     app::{App, Shared, json},
     assets,
     body::FromAdmin,
-    lab::{Kind, Lab, NoRace, Picture, Shelf},
+    lab::{Came, Kind, Lab, NoRace, Picture, Shelf},
     problem::{Code, Problem},
 };
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdfast_server::lab::{Kind, Lab, Label, NoRace, Picture, Shelf};
+use holdfast_server::lab::{Came, Kind, Lab, Label, NoRace, Picture, Shelf};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ impl Lab for Drawer {
             id: at.to_string(),
             at: "then".into(),
             title: "<b>a race</b>".into(),
-            broke: true,
+            came: Came::SoldWrongly,
         };
         let races = (0..self.races.lock().len()).map(label).collect();
         Shelf { races, reports: vec![], races_on_request: self.races_on_request }

@@ -18,7 +18,7 @@ use super::{
     tickets::{Bearer, Tickets},
     token::Ticket,
 };
-use crate::ledger::LedgerError;
+use crate::{ledger::LedgerError, private_file};
 
 /// Changes a room and the tickets of those whom it is about, given the places at the front of every node's queue, as far
 /// as none of them can be missing. May be called again when another was first.
@@ -107,6 +107,7 @@ impl FileStore {
     /// In this folder, which must be there and be ours.
     pub fn open(folder: &Path) -> Result<Self, CannotKeep> {
         let place = folder.join(FILE);
+        private_file::make(&place);
         let opened = Connection::open(&place).and_then(|connection| {
             connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
             connection.pragma_update(None, "synchronous", "full")?;

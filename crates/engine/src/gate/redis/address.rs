@@ -44,6 +44,16 @@ impl Address {
         servers.iter().all(|server| dial::encryption(server) != Encryption::None)
     }
 
+    /// What it is called in logs and metrics.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Servers(servers) => {
+                servers.iter().map(|server| server.addr().to_string()).collect::<Vec<_>>().join(",")
+            }
+            Self::Sentinel { master, .. } => master.clone(),
+        }
+    }
+
     /// Each server by itself, for a majority of them.
     pub(super) fn apart(self) -> Vec<Self> {
         match self {
@@ -130,6 +140,13 @@ mod tests {
         {
             assert!(Address::parse(bad, None).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_name_has_no_password() {
+        let name = |text: &str| Address::parse(text, None).unwrap().name();
+        assert_eq!(name("redis://user:secret@a:1,redis://b:2"), "a:1,b:2");
+        assert_eq!(name("redis+sentinel://:secret@a,b/shop"), "shop");
     }
 
     #[test]

@@ -10,17 +10,20 @@
 //! ```
 //! While open, nobody waits for the server: only its keeper looks at it, now and then. Half open, a bounded number of
 //! requests try at once. Where nobody tries, two good looks in a row are enough: a quiet node is not a node in trouble.
+//! Closed and open are told to the herald, where there is one; half open is neither a loss nor a return.
 
 use std::sync::Arc;
 
 use holdfast_domain::Moment;
 use parking_lot::Mutex;
 
+use super::herald::Herald;
 use crate::clock::Clock;
 
 #[derive(Debug)]
 pub(super) struct Breaker {
     state: Mutex<State>,
+    herald: Option<Mutex<Herald>>,
     failures_to_open: u32,
     trials: u32,
     clock: Arc<dyn Clock>,
@@ -37,7 +40,20 @@ impl Breaker {
     /// Open: nobody has met the server yet.
     pub(super) fn new(failures_to_open: u32, trials: u32, clock: Arc<dyn Clock>) -> Self {
         let state = Mutex::new(State::Open { since: clock.now() });
-        Self { state, failures_to_open, trials, clock }
+        Self { state, herald: None, failures_to_open, trials, clock }
+    }
+
+    #[must_use]
+    pub(super) fn told_by(self, herald: Option<Herald>) -> Self {
+        Self { herald: herald.map(Mutex::new), ..self }
+    }
+
+    fn tell(&self, state: &State) {
+        match (&self.herald, state) {
+            (None, _) | (_, State::HalfOpen { .. }) => {}
+            (Some(herald), State::Closed { .. }) => herald.lock().is_there(),
+            (Some(herald), State::Open { .. }) => herald.lock().is_gone(),
+        }
     }
 
     /// Whether a request may go to the server now. Whoever may must report back.
@@ -58,6 +74,7 @@ impl Breaker {
         let mut state = self.state.lock();
         if !matches!(*state, State::Open { .. }) {
             *state = State::Closed { failures: 0 };
+            self.tell(&state);
         }
     }
 
@@ -69,6 +86,7 @@ impl Breaker {
             State::HalfOpen { since, .. } => *state = State::Open { since: *since },
             State::Open { .. } => {}
         }
+        self.tell(&state);
     }
 
     /// The connection is gone, or the server cannot be written to: there is nothing to try.
@@ -78,6 +96,7 @@ impl Breaker {
             State::Closed { .. } => State::Open { since: self.clock.now() },
             State::Open { since } | State::HalfOpen { since, .. } => State::Open { since: *since },
         };
+        self.tell(&state);
     }
 
     /// The keeper's look at the server went well.
@@ -88,6 +107,7 @@ impl Breaker {
             State::HalfOpen { .. } => *state = State::Closed { failures: 0 },
             State::Closed { .. } => {}
         }
+        self.tell(&state);
     }
 
     /// Since when the server has been out of reach.

@@ -19,6 +19,7 @@ mod counting;
 mod decr;
 mod dial;
 mod epoch;
+mod herald;
 pub mod inspect;
 mod layered;
 mod lock;
@@ -37,6 +38,7 @@ use ::redis::{Cmd, FromRedisValue, ScriptInvocation};
 use address::Address;
 use counting::Counting;
 pub(crate) use counting::{Ending, Passing};
+use herald::Herald;
 use layered::Layered;
 use lock::Lock;
 pub(crate) use lock::Locked;
@@ -124,7 +126,10 @@ pub fn open(
         return Err(OpenError::Settings(faults));
     }
     let address = Address::parse(addresses, settings.authority.as_ref())?;
-    let keep = |address| Server::keep(address, &settings, Arc::clone(&parts.clock));
+    let keep = |address: Address| {
+        let herald = Herald::of(address.name());
+        Server::keep(address, &settings, Arc::clone(&parts.clock), Some(herald))
+    };
     let judge = match strategy {
         Strategy::Lua => &lua::JUDGE,
         Strategy::Decr => &decr::JUDGE,
@@ -135,16 +140,26 @@ pub fn open(
         }
         Strategy::Lock => return Ok(Arc::new(Lock::open(vec![keep(address)], &settings, parts))),
         Strategy::Redlock => {
-            let apart = address.apart();
-            if apart.len() < 3 {
-                return Err(OpenError::TooFew(apart.len()));
-            }
-            let servers = apart.into_iter().map(keep).collect();
+            let servers = majority(address)?.into_iter().map(keep).collect();
             return Ok(Arc::new(Lock::open(servers, &settings, parts)));
         }
     };
     let server = Arc::new(keep(address));
     Ok(Arc::new(Counting::open(judge, server, settings, parts)))
+}
+
+/// Whether that strategy can do with as many servers as are named, which can be told without asking any.
+pub fn enough(strategy: Strategy, addresses: &str, authority: Option<&Authority>) -> Result<(), OpenError> {
+    match strategy {
+        Strategy::Redlock => majority(Address::parse(addresses, authority)?).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Servers of which most are more than one, and one may fail.
+fn majority(address: Address) -> Result<Vec<Address>, OpenError> {
+    let apart = address.apart();
+    if apart.len() < 3 { Err(OpenError::TooFew(apart.len())) } else { Ok(apart) }
 }
 
 /// A Redis that the nodes share for what is no gate: limits on how often and how much somebody may ask. As little trusted,
@@ -165,7 +180,7 @@ impl SharedRedis {
         if apart {
             address = address.apart().swap_remove(0);
         }
-        Ok(Self(Arc::new(Server::keep(address, settings, clock))))
+        Ok(Self(Arc::new(Server::keep(address, settings, clock, None))))
     }
 
     /// In a box, as below: every request could come by here and few do, and none should carry room for it.

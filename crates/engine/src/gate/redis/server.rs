@@ -24,7 +24,7 @@ use redis::{
 use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use super::{address::Address, breaker::Breaker, dial, met::Met, settings::Settings};
+use super::{address::Address, breaker::Breaker, dial, herald::Herald, met::Met, settings::Settings};
 use crate::clock::Clock;
 
 /// Why the gate did not judge. Bookings go on: the ledger is asked.
@@ -86,11 +86,17 @@ impl std::fmt::Debug for Link {
 }
 
 impl Server {
-    /// Begins to keep a connection. Needs a Tokio runtime; needs no Redis yet.
-    pub(super) fn keep(address: Address, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
+    /// Begins to keep a connection. Needs a Tokio runtime; needs no Redis yet. Of several that lead to the same server
+    /// one has a herald.
+    pub(super) fn keep(
+        address: Address,
+        settings: &Settings,
+        clock: Arc<dyn Clock>,
+        herald: Option<Herald>,
+    ) -> Self {
         let shared = Arc::new(Shared {
             met: RwLock::new(Met::nobody()),
-            breaker: Breaker::new(settings.failures_to_open, settings.trials, clock),
+            breaker: Breaker::new(settings.failures_to_open, settings.trials, clock).told_by(herald),
             timeout: settings.timeout,
             cut: Notify::new(),
             moved: Notify::new(),
@@ -283,9 +289,13 @@ impl Keeper {
             }
             Ok(Err(error)) => {
                 tracing::debug!(%error, "the gate cannot connect to Redis");
+                shared.breaker.cut();
                 false
             }
-            Err(_) => false,
+            Err(_) => {
+                shared.breaker.cut();
+                false
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::StoreError;
+use crate::private_file;
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
@@ -114,6 +115,9 @@ impl Place {
         check_sqlite()?;
         let doing = "opening the books";
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        if let Self::File(path) = self {
+            private_file::make(path);
+        }
         let mut connection = self.connect(flags).map_err(StoreError::while_(doing))?;
         self.set_up(&connection).map_err(StoreError::while_(doing))?;
         create_schema(&mut connection)?;

@@ -93,6 +93,16 @@ impl Stripe {
         Ok(Self { http, url, settings })
     }
 
+    /// Whether anybody is there, whatever they say; if not, why. Asks for nothing and sends no key.
+    pub async fn answers(&self) -> Result<(), String> {
+        let asked = self.http.get(self.url.clone()).send().await;
+        asked.map(drop).map_err(|fault| {
+            let causes =
+                std::iter::successors(Some(&fault as &dyn std::error::Error), |cause| cause.source());
+            causes.last().map(ToString::to_string).unwrap_or_default()
+        })
+    }
+
     async fn intent_call(
         &self,
         path: &str,

@@ -96,7 +96,7 @@ function scrolling(label, ...children) {
 /** What the checker's word on a run amounts to. A naive run that found nothing has shown nothing. */
 function verdictOf({ kind, verdict, violations, saved_by: savedBy }) {
   if (verdict === 'invalid' || violations > 0) {
-    return { tone: 'bad', sign: '✕', text: violations > 0 ? plural(violations, 'violation') : 'broke' };
+    return { tone: 'bad', sign: '✕', text: violations > 0 ? plural(violations, 'finding') : 'broke' };
   }
   if (verdict === 'unknown') return { tone: 'unsure', sign: '?', text: 'not decided' };
   if (savedBy) return { tone: 'saved', sign: '■', text: 'saved', note: `by ${savedBy}` };

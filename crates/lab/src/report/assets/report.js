@@ -45,8 +45,13 @@ function soldLine(race) {
     return el('span', { class: 'unsure' }, name, ' was lucky: no double sale seen, which proves nothing.');
   }
   // A race against a running server is for a hold, which is not sold yet.
-  if (race.scenario === 'one_unit') return el('span', { class: tone }, `${sold === 1 ? 'One' : whole.format(sold)} got it.`);
+  if (race.scenario === 'one_unit') return sold ? el('span', { class: tone }, `${sold === 1 ? 'One' : whole.format(sold)} got it.`) : el('span', { class: 'unsure' }, nobodyLine(race));
   return el('span', { class: tone }, name, ` sold it ${times}.`);
+}
+
+function nobodyLine(race) {
+  const gone = race.lanes.some((lane) => ['unit_taken', 'sold_out'].includes(lane.words));
+  return gone ? 'Nobody got it: it was taken before the race.' : 'Nobody got it.';
 }
 
 function lead(chosen) {
@@ -77,7 +82,7 @@ function facts() {
     servers.postgres ? `PostgreSQL ${servers.postgres}` : null, servers.redis ? `Redis ${servers.redis}` : null, quick ? 'quick run' : null];
   byId('facts').textContent = told.filter(Boolean).join(' · ');
   byId('colophon').textContent = `Holdfast ${version}${machine.os ? `, ${machine.os}` : ''}. Verdicts are read from the recorded history by a checker that shares no code with what it `
-    + 'judges. A run that found nothing has shown nothing: it says “none seen”. Speeds are of this machine on that day.';
+    + 'judges. A finding is a rule broken on one unit, counted once however often that unit was sold. A run that found nothing has shown nothing: it says “none seen”. Speeds are of this machine on that day.';
 }
 
 /** The worst run of everything that broke, or should have. */

@@ -4,7 +4,7 @@ const COLUMNS = [
   { key: 'won', head: 'Won', show: whole.format },
   { key: 'refused', head: 'Refused', show: whole.format },
   { key: 'unknown', head: 'Unknown', show: whole.format },
-  { key: 'violations', head: 'Violations', show: whole.format, bad: true },
+  { key: 'violations', head: 'Findings', show: whole.format, bad: true },
   { key: 'false_refusals', head: 'False refusals', show: whole.format, bad: true },
   { key: 'goodput_per_s', head: 'Goodput /s', show: short.format, bar: true },
   { key: 'p50_ms', head: 'p50', show: millis },
