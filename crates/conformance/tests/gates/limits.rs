@@ -125,6 +125,71 @@ async fn what_is_held_for_longer_than_the_window_counts_for_longer() {
     assert!(counts_for_s() <= 60, "the window and no longer: {}", counts_for_s());
 }
 
+/// What stands in the only key that begins like this.
+fn only_key(redis: &Redis, beginning: &str) -> String {
+    let keys = redis.ask(&["KEYS", &format!("{beginning}*")]).unwrap();
+    match keys.items() {
+        [one] => one.text().unwrap().to_owned(),
+        others => panic!("{others:?}"),
+    }
+}
+
+/// As after a failover to a server whose clock is an hour behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_that_a_clock_ahead_has_filled_is_empty() {
+    let redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    redis.ask(&["FLUSHALL"]).unwrap();
+    let thrice = Rate { burst: 3, window: Duration::from_secs(3600) };
+    one.limiter.admit("address", &thrice, "203.0.113.7").await.unwrap();
+    let key = only_key(&redis, "hf:rate:");
+    let full_in_an_hour = (SystemClock::new().now().ms() + 2 * 3_600_000) * 1000;
+    redis.ask(&["SET", &key, &full_in_an_hour.to_string(), "PX", "7200000"]).unwrap();
+    let mut through = 0;
+    for n in 0..8 {
+        let node = [&one, &other][n % 2];
+        through += usize::from(node.limiter.admit("address", &thrice, "203.0.113.7").await.is_ok());
+    }
+    assert_eq!(through, 3);
+}
+
+/// What was counted by a clock that was ahead counts for as long as it would have by this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_clock_ahead_has_counted_counts_no_longer_for_it() {
+    const AHEAD_MS: i64 = 3_600_000;
+    let redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    let clock = SystemClock::new();
+    let hoarding = Hoarding::new(
+        hoarding::Settings { per_holder: 2, per_address: 0, ..Default::default() },
+        Arc::new(SystemClock::new()),
+        Some(shared(&redis.url())),
+    );
+    drop((one, other));
+    let (alice, wants) = (visitor("alice"), seat("A-1"));
+    while redis.ask(&["KEYS", "hf:hoard:until:*"]).unwrap().items().is_empty() {
+        hoarding.reserve(mint::hold_id(), &wants, None, &alice).await.ok();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let key = only_key(&redis, "hf:hoard:until:");
+    let ends = || {
+        let entries = redis.ask(&["ZRANGE", &key, "0", "-1", "WITHSCORES"]).unwrap();
+        let text: Vec<_> = entries.items().iter().map(|item| item.text().unwrap().to_owned()).collect();
+        text.chunks(2).map(|pair| (pair[0].clone(), pair[1].parse::<i64>().unwrap())).collect::<Vec<_>>()
+    };
+    // The server before this one was ahead: all that it wrote is.
+    for (name, score) in ends() {
+        let by_it = if score < 0 { score - AHEAD_MS } else { score + AHEAD_MS };
+        redis.ask(&["ZADD", &key, &by_it.to_string(), &name]).unwrap();
+    }
+    hoarding.reserve(mint::hold_id(), &wants, None, &alice).await.unwrap();
+    let refused = hoarding.reserve(mint::hold_id(), &wants, None, &alice).await.unwrap_err();
+    let wait = refused.quota.unwrap().retry_after;
+    assert!(wait <= Duration::from_secs(600), "the window and no longer: {wait:?}");
+    let latest = ends().iter().map(|(_, end)| *end).max().unwrap();
+    assert!(latest <= clock.now().ms() + 600_000, "{latest}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_redis_gone_each_node_counts_by_itself() {
     let mut redis = Redis::start().unwrap();

@@ -35,8 +35,10 @@ use crate::{
     pipeline::SubmitError,
 };
 
-static RESERVE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard.lua")));
-static COUNT_UNTIL: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard_until.lua")));
+static RESERVE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(concat!(include_str!("hoard_time.lua"), include_str!("hoard.lua"))));
+static COUNT_UNTIL: LazyLock<Script> =
+    LazyLock::new(|| Script::new(concat!(include_str!("hoard_time.lua"), include_str!("hoard_until.lua"))));
 
 #[derive(Debug, Clone)]
 pub struct Settings {
