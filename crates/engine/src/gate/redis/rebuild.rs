@@ -24,12 +24,12 @@ use super::{
     slate::{About, Build, Slate},
 };
 use crate::{
-    gate::{GateBooks, OfferClaims},
+    gate::{Claim, GateBooks, OfferClaims},
     mint,
 };
 
-/// Claims or units sent at a time: few enough that a script is over in a millisecond or two.
-const CHUNK: usize = 200;
+/// Units sent at a time, those of a claim together: few enough that a script is over in a millisecond or two.
+const CHUNK: usize = 512;
 /// How soon a rebuild that came to nothing may be tried again.
 const RETRY: Duration = Duration::from_millis(100);
 /// A slate is not rebuilt on a doubt when it is younger than this.
@@ -208,7 +208,7 @@ impl Rebuilds {
 
     async fn write(&self, slate: Slate<'_>, build: Build<'_>, books: OfferClaims) -> Result<bool, Aside> {
         let OfferClaims { offer, blocked, claims } = books;
-        for some in claims.chunks(CHUNK) {
+        for some in loads(&claims) {
             if !slate.load(build, some).await? {
                 return Ok(false);
             }
@@ -237,5 +237,47 @@ impl Rebuilds {
             capacity: if offer.kind() == Kind::Stock { 0 } else { offer.capacity(0) },
         };
         slate.finish(build, about, self.settings.slate_kept).await
+    }
+}
+
+/// The claims in loads of so many units; one that has more by itself is a load of its own.
+fn loads(claims: &[Claim]) -> impl Iterator<Item = &[Claim]> {
+    let mut rest = claims;
+    std::iter::from_fn(move || {
+        let mut units = 0;
+        let fits = |claim: &&Claim| {
+            units += claim.units.len().max(1);
+            units <= CHUNK
+        };
+        let many = rest.iter().take_while(fits).count().max(1);
+        let (load, behind) = rest.split_at_checked(many)?;
+        rest = behind;
+        Some(load)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_domain::{HoldId, HolderId, Version};
+
+    use super::*;
+
+    fn claim_of(units: u32) -> Claim {
+        let units = (0..units).map(|unit| (unit, 1)).collect();
+        let (hold, holder) = (HoldId::from_bits(1), HolderId::new("alice").unwrap());
+        Claim { hold, holder, units, stake: 1, until: None, version: Version(1) }
+    }
+
+    /// What Redis has to do for a load is counted in units, and it has 50 ms for it.
+    #[test]
+    fn a_load_has_so_many_units_however_few_claims_that_are() {
+        let sizes = |units: &[u32]| -> Vec<usize> {
+            let claims: Vec<_> = units.iter().copied().map(claim_of).collect();
+            loads(&claims).map(<[Claim]>::len).collect()
+        };
+        assert_eq!(sizes(&[60; 20]), [8, 8, 4]);
+        assert_eq!(sizes(&[1; 600]), [512, 88]);
+        assert_eq!(sizes(&[1, 5_000, 512, 0]), [1, 1, 1, 1], "all of them, in their order");
+        assert_eq!(sizes(&[]), [0; 0]);
     }
 }
