@@ -126,6 +126,8 @@ pub struct Reserved {
     name: String,
     /// Those that were not there before.
     fresh: Vec<Charge>,
+    /// Those that another copy of the same request has set aside.
+    again: Vec<Charge>,
 }
 
 /// More than somebody may have unconfirmed.
@@ -163,7 +165,10 @@ struct Claimed {
 /// Whether a charge was accepted.
 enum Charged {
     Fresh,
+    /// Counted before, under the same name.
     Again,
+    /// There is no room to remember it.
+    Uncounted,
     NotBefore(Duration),
 }
 
@@ -218,11 +223,13 @@ impl Hoarding {
         if let Some((offer, charge)) = charges.iter().find(|(_, charge)| charge.units > charge.limit) {
             return Err(self.excess(offer, *charge, None));
         }
-        let mut reserved = Reserved { hold, name: name_of(hold, key), fresh: Vec::new() };
+        let name = name_of(hold, key);
+        let mut reserved = Reserved { hold, name, fresh: Vec::new(), again: Vec::new() };
         for (offer, charge) in charges {
             match self.charge(&reserved.name, charge).await {
                 Charged::Fresh => reserved.fresh.push(charge),
-                Charged::Again => {}
+                Charged::Again => reserved.again.push(charge),
+                Charged::Uncounted => {}
                 Charged::NotBefore(retry_after) => {
                     self.give_back(&reserved).await;
                     return Err(self.excess(offer, charge, Some(retry_after)));
@@ -293,15 +300,23 @@ impl Hoarding {
             }
             // It may have happened. Then it counts until the window has passed, and no longer.
             Err(SubmitError::Ledger(LedgerError::OutcomeUnknown(_))) => {}
+            // Another copy of the request has the hold, and what is set aside for it is that one's, whichever of them was
+            // first to set it aside. (The key of what was bought long ago, used once more, counts for a window.)
+            Ok(Reply::Open { .. }) => {}
+            Ok(Reply::Replayed(answer)) if answer.status < 300 => {}
             _ => self.give_back(&reserved).await,
         }
     }
 
     async fn remember(&self, reserved: Reserved, hold: &Hold) {
-        let Reserved { name, fresh, .. } = reserved;
+        let Reserved { name, fresh, again, .. } = reserved;
+        for charge in &again {
+            // The copy that set it aside was refused, perhaps, and has given it back.
+            self.charge(&name, *charge).await;
+        }
         let now = self.clock.now();
         let window_ends = now.plus_ms(self.settings.window.as_millis() as i64);
-        let charges = fresh.iter().map(|charge| (charge.claimer, charge.units)).collect();
+        let charges = fresh.iter().chain(&again).map(|charge| (charge.claimer, charge.units)).collect();
         let counted = Counted { name, charges, window_ends };
         if let Some(redis) = &self.shared {
             let mut set = redis::cmd("SET");
@@ -484,7 +499,7 @@ impl Local {
             Some(claimed) => claimed,
             None if self.claimed.has_room(now) => Vec::new(),
             // More claimers than a node may remember: the newest go uncounted, and the ledger bounds itself.
-            None => return Charged::Again,
+            None => return Charged::Uncounted,
         };
         let charged = add(&mut claimed, name, charge, settings.window, now);
         self.put_back(charge.claimer, claimed);
@@ -549,7 +564,7 @@ mod tests {
     use holdfast_domain::{Currency, HolderId, Money, Placed, Version};
 
     use super::*;
-    use crate::{admission::ClientNet, clock::ManualClock};
+    use crate::{admission::ClientNet, clock::ManualClock, ledger::Answer};
 
     fn hoarding(per_holder: u32, per_address: u32) -> (Arc<ManualClock>, Hoarding) {
         let clock = Arc::new(ManualClock::at(Moment::from_s(1_000)));
@@ -647,6 +662,48 @@ mod tests {
             take(&hoarding, 8, 5, &sixth).await.is_err(),
             "and a refusal took nothing from the account either"
         );
+    }
+
+    /// One of several copies of alice's request, which has a key.
+    async fn copy(hoarding: &Hoarding, hold: u128) -> Reserved {
+        let key = IdempotencyKey { scope: "alice".into(), key: "k".into(), fingerprint: [1; 32] };
+        let alice = visitor("alice", "203.0.113.1");
+        hoarding.reserve(HoldId::from_bits(hold), &seats(2), Some(&key), &alice).await.unwrap()
+    }
+
+    fn replayed(status: u16) -> Result<Reply, SubmitError> {
+        Ok(Reply::Replayed(Answer { status, body: Default::default() }))
+    }
+
+    /// Both are on their way, and it is the second that the ledger takes first.
+    #[tokio::test]
+    async fn two_copies_of_a_request_count_once_whichever_of_them_holds() {
+        let alice = visitor("alice", "203.0.113.1");
+        for (told, sooner) in [(replayed(201), false), (Err(LedgerError::Overloaded.into()), true)] {
+            let (_, hoarding) = hoarding(2, 0);
+            let (first, second) = (copy(&hoarding, 1).await, copy(&hoarding, 2).await);
+            let held = until(2, hoarding.clock.now());
+            if sooner {
+                hoarding.settle(first, &told).await;
+                hoarding.remember(second, &held).await;
+            } else {
+                hoarding.remember(second, &held).await;
+                hoarding.settle(first, &told).await;
+            }
+            assert!(take(&hoarding, 3, 1, &alice).await.is_err(), "held, and counted: {told:?}");
+            hoarding.confirmed(HoldId::from_bits(2)).await;
+            assert!(
+                take(&hoarding, 4, 2, &alice).await.is_ok(),
+                "and given back when it is bought: {told:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_no_that_is_told_again_counts_for_nothing() {
+        let (_, hoarding) = hoarding(2, 0);
+        hoarding.settle(copy(&hoarding, 1).await, &replayed(409)).await;
+        assert!(take(&hoarding, 2, 2, &visitor("alice", "203.0.113.1")).await.is_ok());
     }
 
     #[tokio::test]
