@@ -163,7 +163,9 @@ impl Pipeline {
     ) -> Result<Reply, SubmitError> {
         // The walk is boxed: whoever is refused at the gate carries no room for the rest of it.
         match (self.stages.gate.must_hear(), &visitor) {
-            (MustHear::Nothing, _) => Box::pin(self.stages.walk(request, visitor)).await,
+            (MustHear::Nothing, _) if !self.stages.account_for(&request.command, visitor.as_ref()) => {
+                Box::pin(self.stages.walk(request, visitor)).await
+            }
             // Most are refused at the gate, and a refusal leaves nothing behind.
             (MustHear::Commits, None) => match self.stages.ask(&request).await {
                 Err(said) => said,
@@ -202,7 +204,8 @@ impl Pipeline {
     }
 }
 
-/// Whoever asked may hang up at any time; what was committed must reach the gate all the same.
+/// Whoever asked may hang up at any time; what was committed must reach the gate, the limits and the waiting rooms all the
+/// same.
 async fn see_through(
     walk: BoxFuture<'static, Result<Reply, SubmitError>>,
     admitted: impl Send + 'static,
@@ -217,6 +220,21 @@ async fn see_through(
 }
 
 impl Stages {
+    /// Whether limits or waiting rooms must hear of what comes of this. Of what somebody with a key holds nobody must.
+    fn account_for(&self, command: &Command, visitor: Option<&Visitor>) -> bool {
+        let has_rooms = || self.rooms.as_ref().is_some_and(|rooms| !rooms.is_empty());
+        let counts = |hold| self.hoarding.as_ref().is_some_and(|hoarding| hoarding.counts(hold));
+        match command {
+            Command::PlaceHold { .. } => self.hoarding.is_some() && visitor.is_some(),
+            Command::ExtendHold { hold } | Command::ReleaseHold { hold } => counts(*hold),
+            Command::Confirm { hold, .. } | Command::BeginPayment { hold, .. } => {
+                counts(*hold) || has_rooms()
+            }
+            // Reports of payments, which do not say whose hold it was. They have waited for a bank.
+            _ => command.of_payment().is_some() && (self.hoarding.is_some() || has_rooms()),
+        }
+    }
+
     async fn walk(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
         let reserved = match self.reserve(&request, visitor).await {
             Ok(reserved) => reserved,

@@ -363,6 +363,11 @@ impl Hoarding {
         }
     }
 
+    /// Whether anything may be counted of this hold: what another node placed is known to Redis only.
+    pub fn counts(&self, hold: HoldId) -> bool {
+        self.shared.is_some() || self.local.lock().holds.end_of(&hold).is_some()
+    }
+
     async fn confirmed(&self, hold: HoldId) {
         let known = self.local.lock().holds.remove(&hold);
         match (known, &self.shared) {
@@ -377,7 +382,8 @@ impl Hoarding {
         }
     }
 
-    async fn ends_otherwise(&self, hold: &Hold) {
+    /// The hold lasts longer than it did, or less long, and counts for as long.
+    pub async fn ends_otherwise(&self, hold: &Hold) {
         let known = self.local.lock().holds.remove(&hold.id);
         match (known, &self.shared) {
             (Some(counted), _) => {

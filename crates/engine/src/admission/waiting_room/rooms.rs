@@ -163,6 +163,11 @@ impl Rooms {
         Ok(())
     }
 
+    /// Whether no offer has a room.
+    pub fn is_empty(&self) -> bool {
+        self.desks.read().is_empty()
+    }
+
     fn desk(&self, offer: &OfferId) -> Option<Arc<Desk>> {
         self.desks.read().get(offer).cloned()
     }
