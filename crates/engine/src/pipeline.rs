@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdfast_domain::{Actor, BookingState, Command, Limit, Refusal};
+use holdfast_domain::{Actor, BookingState, Command, HoldId, Limit, Refusal};
 use tokio::{
     sync::Semaphore,
     time::{timeout, timeout_at},
@@ -67,6 +67,9 @@ pub struct Pipeline {
 const REPORTS_AT_ONCE: usize = 256;
 /// How long an answer waits for a waiting room to hear of a booking. It hears of it later too, and the buyer need not.
 const ROOM_HEARS: Duration = Duration::from_secs(2);
+
+/// How long a payment that has begun waits for the limits to learn until when its hold is pinned.
+const HOLD_IS_READ: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 struct Stages {
@@ -310,7 +313,10 @@ impl Stages {
     async fn settle(&self, reserved: Option<Reserved>, said: &Result<Reply, SubmitError>) {
         match (&self.hoarding, reserved) {
             (Some(hoarding), Some(reserved)) => hoarding.settle(reserved, said).await,
-            (Some(hoarding), None) => hoarding.heard(said).await,
+            (Some(hoarding), None) => {
+                hoarding.heard(said).await;
+                self.pinned(hoarding, said).await;
+            }
             (None, _) => {}
         }
         if let Some(rooms) = &self.rooms {
@@ -321,6 +327,24 @@ impl Stages {
             }
         }
     }
+
+    /// While it is paid a hold outlives its expiry, and counts for as long. A booking does not say until when.
+    async fn pinned(&self, hoarding: &Hoarding, said: &Result<Reply, SubmitError>) {
+        let Some(hold) = being_paid(said).filter(|hold| hoarding.counts(*hold)) else { return };
+        if let Ok(Ok(Some(view))) = timeout(HOLD_IS_READ, self.ledger.hold(hold)).await {
+            hoarding.ends_otherwise(&view.hold).await;
+        }
+    }
+}
+
+/// The hold of a booking whose payment has begun, or came to nothing: its end is another one for it.
+fn being_paid(said: &Result<Reply, SubmitError>) -> Option<HoldId> {
+    let Ok(Reply::Done(Outcome::PaymentBegun(view) | Outcome::Payment { booking: view, changed: true })) =
+        said
+    else {
+        return None;
+    };
+    (view.booking.state != BookingState::Confirmed).then_some(view.booking.hold)
 }
 
 /// Somebody who queued has bought: their place inside is another's.

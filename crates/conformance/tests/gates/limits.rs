@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdfast_domain::{Actor, Command, HoldId, HolderId};
+use holdfast_domain::{Actor, Command, HoldId, HolderId, PayTerms};
 use holdfast_engine::{
     admission::{
         ClientNet, Rate, RateLimiter, Visitor,
@@ -224,6 +224,30 @@ async fn hanging_up_is_no_way_around_the_count() {
     let next = place("alice", seat("A-2"));
     let held = pipeline.submit_for(Some(visitor("alice")), next, actor, None, None).await;
     assert!(matches!(held, Ok(Reply::Done(Outcome::Held { .. }))), "{held:?}");
+}
+
+/// While it is paid a hold outlives its end, and is as much out of everybody's reach.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_being_paid_counts_for_as_long_as_it_is_pinned() {
+    let shop = Shop::new(Strategy::Lua, "redis://127.0.0.1:1", settings());
+    shop.sell(hall()).await;
+    let limits = hoarding::Settings { per_holder: 1, per_address: 0, ..Default::default() };
+    let hoarding = Arc::new(Hoarding::new(limits, shop.clock.clone(), None));
+    let pipeline = Pipeline::new(shop.ledger.clone(), Limits::default()).with_hoarding(hoarding);
+    let actor = Actor::Session(visitor("alice").holder);
+    let wish = |unit: &str| {
+        let command = place("alice", seat(unit));
+        pipeline.submit_for(Some(visitor("alice")), command, actor.clone(), None, None)
+    };
+    let Ok(Reply::Done(Outcome::Held { hold, .. })) = wish("A-1").await else { panic!("not held") };
+    let terms = PayTerms { pin_s: 900, grace_s: 0, look_s: 600 };
+    let (booking, hold) = (mint::booking_id(), hold.hold.id);
+    let begin = Command::BeginPayment { booking, hold, method: None, terms };
+    let begun = pipeline.submit(begin, actor.clone(), None).await;
+    assert!(matches!(begun, Ok(Reply::Done(Outcome::PaymentBegun(_)))), "{begun:?}");
+    shop.clock.advance_ms(1_400_000);
+    let refused = wish("A-2").await;
+    assert!(matches!(refused, Err(SubmitError::TooMany(_))), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
