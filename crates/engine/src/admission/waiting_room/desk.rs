@@ -167,6 +167,10 @@ impl Desk {
             .store
             .change(&self.offer, front, &bearers, &mut |room, tickets, present| {
                 told.clear();
+                // Whoever joins from now on was not there at the opening.
+                if let Some(room) = room {
+                    room.draw(now);
+                }
                 let most = shared.settings.tickets;
                 for letter in &letters {
                     told.push(grant(&letter.wish, room, tickets, &mut order, most, now));

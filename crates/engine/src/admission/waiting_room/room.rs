@@ -265,10 +265,10 @@ impl Room {
         self.sellable = sellable;
         self.end_visits(now);
         self.grow_allowance(now);
+        self.draw(now);
         if self.state(now) != RoomState::Open {
             return Vec::new();
         }
-        self.draw(now);
         if self.is_settling(now) {
             return Vec::new();
         }
@@ -280,16 +280,17 @@ impl Room {
         called
     }
 
-    /// Whether the lots are to be drawn, be anybody there or not.
+    /// Whether the lots are to be drawn, be anybody there or not, and be the room paused or sold out.
     pub fn is_to_be_drawn(&self, now: Moment) -> bool {
         let undrawn = self.lottery.as_ref().is_some_and(|lottery| lottery.drawn.is_none());
-        undrawn && self.state(now) == RoomState::Open
+        let opens = self.plan.opens_at_ms;
+        undrawn && self.plan.method == Method::Lottery && opens.is_none_or(|opens| opens <= now.ms())
     }
 
-    /// With the opening, or the first turn after it: who is in the draw is settled.
-    fn draw(&mut self, now: Moment) {
-        let issued = self.issued;
-        if let Some(lottery) = self.lottery.as_mut().filter(|lottery| lottery.drawn.is_none()) {
+    /// With the opening, or the first change after it: who is in the draw is settled. To be asked for before anybody joins.
+    pub fn draw(&mut self, now: Moment) {
+        let (issued, is_time) = (self.issued, self.is_to_be_drawn(now));
+        if let Some(lottery) = self.lottery.as_mut().filter(|_| is_time) {
             lottery.drawn = Some(issued);
             lottery.drawn_ms = now.ms();
         }
