@@ -157,7 +157,7 @@ impl Desk {
         let before = self.copy.borrow().clone();
         let most = shared.settings.front;
         let places = self.front(before.as_deref(), most, now);
-        let is_news = self.is_news(&places);
+        let (is_news, may_call) = (self.is_news(&places), self.presence.lock().is_warm(now));
         let front = Front { node: &shared.node, places: &places, complete: places.len() < most, is_news };
         let sellable = sellable(&shared.ledger.offer(&self.offer).await, before.as_deref());
         let bearers: Vec<Bearer> = letters.iter().filter_map(|letter| letter.wish.bearer()).collect();
@@ -176,7 +176,7 @@ impl Desk {
                     told.push(grant(&letter.wish, room, tickets, &mut order, most, now));
                 }
                 if let Some(room) = room {
-                    room.turn(present, sellable, now);
+                    room.turn(if may_call { present } else { &[] }, sellable, now);
                 }
             })
             .await;
