@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use holdfast_domain::Actor;
 use holdfast_engine::admission::{ClientNet, Rate, RateLimiter};
 
@@ -195,9 +195,11 @@ fn is_private(address: IpAddr) -> bool {
 
 /// The addresses that were forwarded, the nearest first. What is no address ends the list: nothing before it counts.
 fn forwarded(headers: &HeaderMap) -> Vec<IpAddr> {
-    let lines = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
-    let texts: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
-    texts.iter().rev().map_while(|text| address_in(text.trim())).collect()
+    // Byte by byte: what a client wrote on the left may be no text, and must not hide what a proxy wrote behind it.
+    let lines = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    let entries: Vec<&[u8]> = lines.flat_map(|line| line.split(|byte| *byte == b',')).collect();
+    let address = |entry: &&[u8]| address_in(str::from_utf8(entry).ok()?.trim());
+    entries.iter().rev().map_while(address).collect()
 }
 
 /// `203.0.113.7`, and the forms with a port that some proxies write.
@@ -232,7 +234,8 @@ mod tests {
 
     fn client(proxies: TrustedProxies, peer: &str, forwarded: &[&str]) -> Option<String> {
         let doors = Doors::new(Arc::new(RateLimiter::new(None, 1)), RateLimits::default(), proxies);
-        let headers = forwarded.iter().map(|line| (FORWARDED_FOR, line.parse().unwrap())).collect();
+        let line = |line: &&str| (FORWARDED_FOR, HeaderValue::from_bytes(line.as_bytes()).unwrap());
+        let headers = forwarded.iter().map(line).collect();
         doors.client(Some(Peer(peer.parse().unwrap())), &headers).map(|client| client.to_string())
     }
 
@@ -301,6 +304,13 @@ mod tests {
             client(TrustedProxies::Hops(1), "10.0.0.1", &["203.0.113.7:99"]).as_deref(),
             Some("203.0.113.7")
         );
+    }
+
+    #[test]
+    fn what_is_no_text_hides_nothing_that_a_proxy_wrote_behind_it() {
+        let forged = ["1.1.1.\u{fc}, 203.0.113.7"];
+        assert_eq!(client(TrustedProxies::Hops(1), "10.0.0.1", &forged).as_deref(), Some("203.0.113.7"));
+        assert_eq!(client(within("10.0.0.0/8"), "10.0.0.1", &forged).as_deref(), Some("203.0.113.7"));
     }
 
     #[test]
