@@ -94,7 +94,7 @@ struct Letter {
 
 /// A room as it was a moment ago, and the order of its tickets.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct RoomCopy {
     pub room: Room,
     pub order: Arc<Order>,
 }
@@ -103,7 +103,7 @@ pub(super) struct Copy {
 pub(super) struct Desk {
     pub offer: OfferId,
     inbox: mpsc::Sender<Letter>,
-    pub copy: watch::Sender<Option<Arc<Copy>>>,
+    pub copy: watch::Sender<Option<Arc<RoomCopy>>>,
     pub presence: Mutex<Presence>,
     /// Which writing of the room the copy is of.
     edition: Mutex<Option<Edition>>,
@@ -144,7 +144,7 @@ impl Desk {
     }
 
     /// The room as this node knows it, looked up if it never was.
-    pub(super) async fn known(&self) -> Result<Option<Arc<Copy>>, LedgerError> {
+    pub(super) async fn known(&self) -> Result<Option<Arc<RoomCopy>>, LedgerError> {
         let copy = self.copy.borrow().clone();
         match copy {
             Some(copy) => Ok(Some(copy)),
@@ -195,8 +195,8 @@ impl Desk {
         }
     }
 
-    fn front(&self, copy: Option<&Copy>, most: usize, now: Moment) -> Vec<Place> {
-        let Some(Copy { room, order }) = copy else { return Vec::new() };
+    fn front(&self, copy: Option<&RoomCopy>, most: usize, now: Moment) -> Vec<Place> {
+        let Some(RoomCopy { room, order }) = copy else { return Vec::new() };
         if **order == Order::Undrawn {
             return Vec::new();
         }
@@ -253,7 +253,7 @@ impl Desk {
             let (mut room, order) = (copy.room.clone(), Arc::clone(&copy.order));
             room.sellable = sellable;
             self.measure(&room, now);
-            self.copy.send_replace(Some(Arc::new(Copy { room, order })));
+            self.copy.send_replace(Some(Arc::new(RoomCopy { room, order })));
         }
         let closed_at = view.ok().flatten().and_then(|view| view.offer.def().closes_at);
         let is_over = closed_at.is_some_and(|closed_at| now.ms_since(closed_at) >= OVER_MS);
@@ -282,7 +282,7 @@ impl Desk {
             _ => {}
         }
         self.measure(&room, now);
-        self.copy.send_replace(Some(Arc::new(Copy { room, order })));
+        self.copy.send_replace(Some(Arc::new(RoomCopy { room, order })));
     }
 
     fn measure(&self, room: &Room, now: Moment) {
@@ -300,7 +300,7 @@ impl Desk {
 }
 
 /// What is free or may yet come free. A calendar is not counted: it has no end.
-fn sellable(view: &Result<Option<OfferView>, LedgerError>, copy: Option<&Copy>) -> Option<u64> {
+fn sellable(view: &Result<Option<OfferView>, LedgerError>, copy: Option<&RoomCopy>) -> Option<u64> {
     match view {
         Ok(Some(view)) if !matches!(view.offer.inventory(), Inventory::Slots(_)) => {
             Some(view.counts.available + view.counts.held)
