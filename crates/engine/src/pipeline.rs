@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdfast_domain::{Actor, BookingState, Command, Limit, Refusal};
+use holdfast_domain::{Actor, BookingState, Command, HoldId, Limit, Refusal};
 use tokio::{
     sync::Semaphore,
     time::{timeout, timeout_at},
@@ -67,6 +67,9 @@ pub struct Pipeline {
 const REPORTS_AT_ONCE: usize = 256;
 /// How long an answer waits for a waiting room to hear of a booking. It hears of it later too, and the buyer need not.
 const ROOM_HEARS: Duration = Duration::from_secs(2);
+
+/// How long a payment that has begun waits for the limits to learn until when its hold is pinned.
+const HOLD_IS_READ: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 struct Stages {
@@ -163,7 +166,9 @@ impl Pipeline {
     ) -> Result<Reply, SubmitError> {
         // The walk is boxed: whoever is refused at the gate carries no room for the rest of it.
         match (self.stages.gate.must_hear(), &visitor) {
-            (MustHear::Nothing, _) => Box::pin(self.stages.walk(request, visitor)).await,
+            (MustHear::Nothing, _) if !self.stages.account_for(&request.command, visitor.as_ref()) => {
+                Box::pin(self.stages.walk(request, visitor)).await
+            }
             // Most are refused at the gate, and a refusal leaves nothing behind.
             (MustHear::Commits, None) => match self.stages.ask(&request).await {
                 Err(said) => said,
@@ -202,7 +207,8 @@ impl Pipeline {
     }
 }
 
-/// Whoever asked may hang up at any time; what was committed must reach the gate all the same.
+/// Whoever asked may hang up at any time; what was committed must reach the gate, the limits and the waiting rooms all the
+/// same.
 async fn see_through(
     walk: BoxFuture<'static, Result<Reply, SubmitError>>,
     admitted: impl Send + 'static,
@@ -217,6 +223,21 @@ async fn see_through(
 }
 
 impl Stages {
+    /// Whether limits or waiting rooms must hear of what comes of this. Of what somebody with a key holds nobody must.
+    fn account_for(&self, command: &Command, visitor: Option<&Visitor>) -> bool {
+        let has_rooms = || self.rooms.as_ref().is_some_and(|rooms| !rooms.is_empty());
+        let counts = |hold| self.hoarding.as_ref().is_some_and(|hoarding| hoarding.counts(hold));
+        match command {
+            Command::PlaceHold { .. } => self.hoarding.is_some() && visitor.is_some(),
+            Command::ExtendHold { hold } | Command::ReleaseHold { hold } => counts(*hold),
+            Command::Confirm { hold, .. } | Command::BeginPayment { hold, .. } => {
+                counts(*hold) || has_rooms()
+            }
+            // Reports of payments, which do not say whose hold it was. They have waited for a bank.
+            _ => command.of_payment().is_some() && (self.hoarding.is_some() || has_rooms()),
+        }
+    }
+
     async fn walk(&self, request: Request, visitor: Option<Visitor>) -> Result<Reply, SubmitError> {
         let reserved = match self.reserve(&request, visitor).await {
             Ok(reserved) => reserved,
@@ -292,7 +313,10 @@ impl Stages {
     async fn settle(&self, reserved: Option<Reserved>, said: &Result<Reply, SubmitError>) {
         match (&self.hoarding, reserved) {
             (Some(hoarding), Some(reserved)) => hoarding.settle(reserved, said).await,
-            (Some(hoarding), None) => hoarding.heard(said).await,
+            (Some(hoarding), None) => {
+                hoarding.heard(said).await;
+                self.pinned(hoarding, said).await;
+            }
             (None, _) => {}
         }
         if let Some(rooms) = &self.rooms {
@@ -303,6 +327,24 @@ impl Stages {
             }
         }
     }
+
+    /// While it is paid a hold outlives its expiry, and counts for as long. A booking does not say until when.
+    async fn pinned(&self, hoarding: &Hoarding, said: &Result<Reply, SubmitError>) {
+        let Some(hold) = being_paid(said).filter(|hold| hoarding.counts(*hold)) else { return };
+        if let Ok(Ok(Some(view))) = timeout(HOLD_IS_READ, self.ledger.hold(hold)).await {
+            hoarding.ends_otherwise(&view.hold).await;
+        }
+    }
+}
+
+/// The hold of a booking whose payment has begun, or came to nothing: its end is another one for it.
+fn being_paid(said: &Result<Reply, SubmitError>) -> Option<HoldId> {
+    let Ok(Reply::Done(Outcome::PaymentBegun(view) | Outcome::Payment { booking: view, changed: true })) =
+        said
+    else {
+        return None;
+    };
+    (view.booking.state != BookingState::Confirmed).then_some(view.booking.hold)
 }
 
 /// Somebody who queued has bought: their place inside is another's.

@@ -68,10 +68,10 @@ impl Opened {
     }
 
     /// The clock by which holds end here.
-    fn clock(&self) -> Arc<dyn Clock> {
+    async fn clock(&self) -> Arc<dyn Clock> {
         match self {
             Self::Embedded(_) => Arc::new(SystemClock::new()),
-            Self::Postgres(ledger) => ledger.clock(),
+            Self::Postgres(ledger) => ledger.clock().await,
         }
     }
 
@@ -118,7 +118,7 @@ impl Node {
         secret: [u8; 32],
         rooms: Arc<dyn RoomStore>,
     ) -> Result<Self, Failure> {
-        let clock = opened.clock();
+        let clock = opened.clock().await;
         let ledger = opened.ledger();
         let redis = settings.shared_redis(&clock).map_err(|fault| unusable_gate(settings, fault))?;
         let limiter = Arc::new(RateLimiter::new(redis.clone(), settings.admission.remembered));

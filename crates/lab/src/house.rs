@@ -97,7 +97,7 @@ async fn postgres_node(strategy: Strategy, url: &str, site: &Site) -> Result<Pip
     let pipeline = Pipeline::new(books.clone(), Limits::default());
     let (GateNeed::Must(name), Some(addresses)) = (strategy.gate(), &site.gate) else { return Ok(pipeline) };
     let gate = name.parse().map_err(|no: redis::OpenError| ShopError::of(no))?;
-    let parts = redis::Parts { ledger: books.clone(), clock: books.clock(), books };
+    let parts = redis::Parts { ledger: books.clone(), clock: books.clock().await, books };
     let gate = redis::open(gate, addresses, site.gate_settings.clone(), parts).map_err(ShopError::of)?;
     Ok(pipeline.with_gate(gate))
 }

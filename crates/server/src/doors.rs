@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use holdfast_domain::Actor;
 use holdfast_engine::admission::{ClientNet, Rate, RateLimiter};
 
@@ -152,18 +152,18 @@ impl Doors {
     pub(crate) fn client(&self, peer: Option<Peer>, headers: &HeaderMap) -> Option<ClientNet> {
         let Peer(peer) = peer?;
         let client = match &self.proxies {
-            TrustedProxies::None if is_private(peer) && headers.contains_key(FORWARDED_FOR) => {
-                self.warn_of_proxy(peer);
-                return None;
+            TrustedProxies::None => {
+                self.warn_of_proxy(peer, headers);
+                peer
             }
-            TrustedProxies::None => peer,
             TrustedProxies::Hops(hops) => behind_hops(peer, *hops, headers)?,
             TrustedProxies::Within(networks) => behind_networks(peer, networks, headers),
         };
         Some(ClientNet::of(client))
     }
 
-    /// Whether this peer passes on what others ask: what one of them is told does not concern the rest.
+    /// Whether this peer passes on what others ask: what one of them is told does not concern the rest. A private one is
+    /// believed about that without being named: whoever claims it gains no more than by another connection.
     pub(crate) fn is_proxy(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
         headers.contains_key(FORWARDED_FOR)
             && match &self.proxies {
@@ -173,12 +173,15 @@ impl Doors {
             }
     }
 
-    /// A proxy that nobody told us about: its clients would all be one, and one of them could lock out the rest. So they
-    /// are not counted by address. From the outside this cannot be brought about: only a private peer is believed.
-    fn warn_of_proxy(&self, peer: IpAddr) {
-        if !self.warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%peer, "a proxy stands before this server and is not named in trusted_proxies or trusted_hops: \
-                nobody is limited by address");
+    /// Perhaps a proxy that nobody told us about: then all its clients count as one, and one of them can use up what is for
+    /// all. Perhaps a client that came by address translation, where every peer is private, and writes the header itself:
+    /// were it not counted for that, it would choose whether it is. The two look alike, so the safe one is assumed, and
+    /// the operator told.
+    fn warn_of_proxy(&self, peer: IpAddr, headers: &HeaderMap) {
+        let is_suspect = is_private(peer) && headers.contains_key(FORWARDED_FOR);
+        if is_suspect && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%peer, "a private peer sends X-Forwarded-For: if a proxy stands before this server, name it in \
+                trusted_proxies or trusted_hops, or else all its clients are limited as one address");
         }
     }
 }
@@ -192,9 +195,11 @@ fn is_private(address: IpAddr) -> bool {
 
 /// The addresses that were forwarded, the nearest first. What is no address ends the list: nothing before it counts.
 fn forwarded(headers: &HeaderMap) -> Vec<IpAddr> {
-    let lines = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
-    let texts: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
-    texts.iter().rev().map_while(|text| address_in(text.trim())).collect()
+    // Byte by byte: what a client wrote on the left may be no text, and must not hide what a proxy wrote behind it.
+    let lines = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    let entries: Vec<&[u8]> = lines.flat_map(|line| line.split(|byte| *byte == b',')).collect();
+    let address = |entry: &&[u8]| address_in(str::from_utf8(entry).ok()?.trim());
+    entries.iter().rev().map_while(address).collect()
 }
 
 /// `203.0.113.7`, and the forms with a port that some proxies write.
@@ -229,7 +234,8 @@ mod tests {
 
     fn client(proxies: TrustedProxies, peer: &str, forwarded: &[&str]) -> Option<String> {
         let doors = Doors::new(Arc::new(RateLimiter::new(None, 1)), RateLimits::default(), proxies);
-        let headers = forwarded.iter().map(|line| (FORWARDED_FOR, line.parse().unwrap())).collect();
+        let line = |line: &&str| (FORWARDED_FOR, HeaderValue::from_bytes(line.as_bytes()).unwrap());
+        let headers = forwarded.iter().map(line).collect();
         doors.client(Some(Peer(peer.parse().unwrap())), &headers).map(|client| client.to_string())
     }
 
@@ -243,10 +249,14 @@ mod tests {
         assert_eq!(seen.as_deref(), Some("203.0.113.7"));
     }
 
+    /// Behind address translation every peer is private, and the header is the client's own.
     #[test]
-    fn a_proxy_nobody_named_does_not_make_all_clients_one() {
-        assert_eq!(client(TrustedProxies::None, "127.0.0.1", &["198.51.100.1"]), None);
-        assert_eq!(client(TrustedProxies::None, "127.0.0.1", &[]).as_deref(), Some("127.0.0.1"));
+    fn nobody_writes_themselves_out_of_the_count() {
+        for peer in ["127.0.0.1", "172.17.0.1"] {
+            for forwarded in [&["198.51.100.1"][..], &["no address"], &[]] {
+                assert_eq!(client(TrustedProxies::None, peer, forwarded).as_deref(), Some(peer));
+            }
+        }
     }
 
     #[test]
@@ -294,6 +304,13 @@ mod tests {
             client(TrustedProxies::Hops(1), "10.0.0.1", &["203.0.113.7:99"]).as_deref(),
             Some("203.0.113.7")
         );
+    }
+
+    #[test]
+    fn what_is_no_text_hides_nothing_that_a_proxy_wrote_behind_it() {
+        let forged = ["1.1.1.\u{fc}, 203.0.113.7"];
+        assert_eq!(client(TrustedProxies::Hops(1), "10.0.0.1", &forged).as_deref(), Some("203.0.113.7"));
+        assert_eq!(client(within("10.0.0.0/8"), "10.0.0.1", &forged).as_deref(), Some("203.0.113.7"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdfast_domain::{Actor, Command, HoldId, HolderId};
+use holdfast_domain::{Actor, Command, HoldId, HolderId, PayTerms};
 use holdfast_engine::{
     admission::{
         ClientNet, Rate, RateLimiter, Visitor,
@@ -16,7 +16,7 @@ use holdfast_engine::{
 };
 use holdfast_rigs::Redis;
 
-use crate::shop::{Shop, hall, place, seat, settings};
+use crate::shop::{SOON, Shop, hall, now, place, seat, settings};
 
 fn shared(url: &str) -> SharedRedis {
     SharedRedis::keep(url, &settings(), false, Arc::new(SystemClock::new())).unwrap()
@@ -123,6 +123,131 @@ async fn what_is_held_for_longer_than_the_window_counts_for_longer() {
     let release = Command::ReleaseHold { hold };
     other.pipeline.submit(release, Actor::Key("till".into()), None).await.unwrap();
     assert!(counts_for_s() <= 60, "the window and no longer: {}", counts_for_s());
+}
+
+/// What stands in the only key that begins like this.
+fn only_key(redis: &Redis, beginning: &str) -> String {
+    let keys = redis.ask(&["KEYS", &format!("{beginning}*")]).unwrap();
+    match keys.items() {
+        [one] => one.text().unwrap().to_owned(),
+        others => panic!("{others:?}"),
+    }
+}
+
+/// As after a failover to a server whose clock is an hour behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_that_a_clock_ahead_has_filled_is_empty() {
+    let redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    redis.ask(&["FLUSHALL"]).unwrap();
+    let thrice = Rate { burst: 3, window: Duration::from_secs(3600) };
+    one.limiter.admit("address", &thrice, "203.0.113.7").await.unwrap();
+    let key = only_key(&redis, "hf:rate:");
+    let full_in_an_hour = (SystemClock::new().now().ms() + 2 * 3_600_000) * 1000;
+    redis.ask(&["SET", &key, &full_in_an_hour.to_string(), "PX", "7200000"]).unwrap();
+    let mut through = 0;
+    for n in 0..8 {
+        let node = [&one, &other][n % 2];
+        through += usize::from(node.limiter.admit("address", &thrice, "203.0.113.7").await.is_ok());
+    }
+    assert_eq!(through, 3);
+}
+
+/// What was counted by a clock that was ahead counts for as long as it would have by this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_clock_ahead_has_counted_counts_no_longer_for_it() {
+    const AHEAD_MS: i64 = 3_600_000;
+    let redis = Redis::start().unwrap();
+    let [one, other] = two_nodes(&redis).await;
+    let clock = SystemClock::new();
+    let hoarding = Hoarding::new(
+        hoarding::Settings { per_holder: 2, per_address: 0, ..Default::default() },
+        Arc::new(SystemClock::new()),
+        Some(shared(&redis.url())),
+    );
+    drop((one, other));
+    let (alice, wants) = (visitor("alice"), seat("A-1"));
+    while redis.ask(&["KEYS", "hf:hoard:until:*"]).unwrap().items().is_empty() {
+        hoarding.reserve(mint::hold_id(), &wants, None, &alice).await.ok();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let key = only_key(&redis, "hf:hoard:until:");
+    let ends = || {
+        let entries = redis.ask(&["ZRANGE", &key, "0", "-1", "WITHSCORES"]).unwrap();
+        let text: Vec<_> = entries.items().iter().map(|item| item.text().unwrap().to_owned()).collect();
+        text.chunks(2).map(|pair| (pair[0].clone(), pair[1].parse::<i64>().unwrap())).collect::<Vec<_>>()
+    };
+    // The server before this one was ahead: all that it wrote is.
+    for (name, score) in ends() {
+        let by_it = if score < 0 { score - AHEAD_MS } else { score + AHEAD_MS };
+        redis.ask(&["ZADD", &key, &by_it.to_string(), &name]).unwrap();
+    }
+    hoarding.reserve(mint::hold_id(), &wants, None, &alice).await.unwrap();
+    let refused = hoarding.reserve(mint::hold_id(), &wants, None, &alice).await.unwrap_err();
+    let wait = refused.quota.unwrap().retry_after;
+    assert!(wait <= Duration::from_secs(600), "the window and no longer: {wait:?}");
+    let latest = ends().iter().map(|(_, end)| *end).max().unwrap();
+    // A second, by which this clock and that of Redis may be apart.
+    assert!(latest <= clock.now().ms() + 601_000, "{latest}");
+}
+
+/// A browser that hangs up while the ledger is asked: what it holds is counted, and given back when it is bought.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hanging_up_is_no_way_around_the_count() {
+    let shop = Shop::new(Strategy::Lua, "redis://127.0.0.1:1", settings());
+    shop.sell(hall()).await;
+    let limits = hoarding::Settings { per_holder: 1, per_address: 0, ..Default::default() };
+    let hoarding = Arc::new(Hoarding::new(limits, shop.clock.clone(), None));
+    let pipeline = Pipeline::new(shop.ledger.clone(), Limits::default()).with_hoarding(hoarding.clone());
+    let actor = Actor::Session(visitor("alice").holder);
+    let command = place("alice", seat("A-1"));
+    let Command::PlaceHold { hold, .. } = command else { unreachable!() };
+    {
+        let asked = pipeline.submit_for(Some(visitor("alice")), command, actor.clone(), None, None);
+        let mut asked = std::pin::pin!(asked);
+        assert!(futures::poll!(&mut asked).is_pending(), "the ledger has not answered yet");
+        let began = now();
+        while !matches!(shop.ledger.hold(hold).await, Ok(Some(_))) {
+            assert!(began.elapsed() < SOON, "it is never held");
+            tokio::task::yield_now().await;
+        }
+        // Committed, and whoever asked hears nothing of it any more.
+    }
+    let began = now();
+    while !hoarding.counts(hold) {
+        assert!(began.elapsed() < SOON, "nobody counts what it holds");
+        tokio::task::yield_now().await;
+    }
+    let confirm = Command::Confirm { booking: mint::booking_id(), hold };
+    let bought = pipeline.submit(confirm, Actor::Key("till".into()), None).await;
+    assert!(matches!(bought, Ok(Reply::Done(Outcome::Confirmed(_)))), "{bought:?}");
+    let next = place("alice", seat("A-2"));
+    let held = pipeline.submit_for(Some(visitor("alice")), next, actor, None, None).await;
+    assert!(matches!(held, Ok(Reply::Done(Outcome::Held { .. }))), "{held:?}");
+}
+
+/// While it is paid a hold outlives its end, and is as much out of everybody's reach.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_being_paid_counts_for_as_long_as_it_is_pinned() {
+    let shop = Shop::new(Strategy::Lua, "redis://127.0.0.1:1", settings());
+    shop.sell(hall()).await;
+    let limits = hoarding::Settings { per_holder: 1, per_address: 0, ..Default::default() };
+    let hoarding = Arc::new(Hoarding::new(limits, shop.clock.clone(), None));
+    let pipeline = Pipeline::new(shop.ledger.clone(), Limits::default()).with_hoarding(hoarding);
+    let actor = Actor::Session(visitor("alice").holder);
+    let wish = |unit: &str| {
+        let command = place("alice", seat(unit));
+        pipeline.submit_for(Some(visitor("alice")), command, actor.clone(), None, None)
+    };
+    let Ok(Reply::Done(Outcome::Held { hold, .. })) = wish("A-1").await else { panic!("not held") };
+    let terms = PayTerms { pin_s: 900, grace_s: 0, look_s: 600 };
+    let (booking, hold) = (mint::booking_id(), hold.hold.id);
+    let begin = Command::BeginPayment { booking, hold, method: None, terms };
+    let begun = pipeline.submit(begin, actor.clone(), None).await;
+    assert!(matches!(begun, Ok(Reply::Done(Outcome::PaymentBegun(_)))), "{begun:?}");
+    shop.clock.advance_ms(1_400_000);
+    let refused = wish("A-2").await;
+    assert!(matches!(refused, Err(SubmitError::TooMany(_))), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -70,6 +70,20 @@ async fn without_one_master_its_halls_are_sold_without_a_gate() {
     }
 }
 
+/// One that was switched off says neither yes nor no, and the others know the master.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sentinel_that_says_nothing_is_not_waited_for() {
+    let group = tokio::task::spawn_blocking(|| Sentinel::start().expect("sentinels")).await.unwrap();
+    group.sentinels()[0].pause().expect("it stops");
+    let hosts: Vec<_> = group.addresses().iter().map(ToString::to_string).collect();
+    let address = format!("redis+sentinel://{}/{}", hosts.join(","), group.master_name());
+    let shop = Shop::new(Strategy::Lua, &address, settings());
+    shop.sell(a_hall(0)).await;
+    shop.held("alice", in_hall(0, "A-1")).await;
+    shop.until_refused("bob", in_hall(0, "A-1")).await;
+    group.sentinels()[0].resume().expect("it goes on");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_loses_speed_only() {
     let group = tokio::task::spawn_blocking(|| Sentinel::start().expect("sentinels")).await.unwrap();

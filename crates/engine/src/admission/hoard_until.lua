@@ -2,10 +2,8 @@
 -- KEYS: of the claimer. ARGV: the claim as it is kept, for how long from now (ms).
 -- Rule: only what is counted. What was bought or given back meanwhile is not counted again.
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
-redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[1])
+redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[1], -now, SEEN)
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
 redis.call('PEXPIRE', KEYS[1], math.max(1, tonumber(last[2]) - now))
 return 1

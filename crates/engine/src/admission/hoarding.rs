@@ -16,6 +16,9 @@
 //! A retry with the same idempotency key counts once, and is never refused for what its first try took. Shared through
 //! Redis where there is one; else, and while it is away, each node counts what it saw itself.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, LazyLock},
@@ -35,8 +38,10 @@ use crate::{
     pipeline::SubmitError,
 };
 
-static RESERVE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard.lua")));
-static COUNT_UNTIL: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("hoard_until.lua")));
+static RESERVE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(concat!(include_str!("hoard_time.lua"), include_str!("hoard.lua"))));
+static COUNT_UNTIL: LazyLock<Script> =
+    LazyLock::new(|| Script::new(concat!(include_str!("hoard_time.lua"), include_str!("hoard_until.lua"))));
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -124,6 +129,8 @@ pub struct Reserved {
     name: String,
     /// Those that were not there before.
     fresh: Vec<Charge>,
+    /// Those that another copy of the same request has set aside.
+    again: Vec<Charge>,
 }
 
 /// More than somebody may have unconfirmed.
@@ -161,7 +168,10 @@ struct Claimed {
 /// Whether a charge was accepted.
 enum Charged {
     Fresh,
+    /// Counted before, under the same name.
     Again,
+    /// There is no room to remember it.
+    Uncounted,
     NotBefore(Duration),
 }
 
@@ -216,11 +226,13 @@ impl Hoarding {
         if let Some((offer, charge)) = charges.iter().find(|(_, charge)| charge.units > charge.limit) {
             return Err(self.excess(offer, *charge, None));
         }
-        let mut reserved = Reserved { hold, name: name_of(hold, key), fresh: Vec::new() };
+        let name = name_of(hold, key);
+        let mut reserved = Reserved { hold, name, fresh: Vec::new(), again: Vec::new() };
         for (offer, charge) in charges {
             match self.charge(&reserved.name, charge).await {
                 Charged::Fresh => reserved.fresh.push(charge),
-                Charged::Again => {}
+                Charged::Again => reserved.again.push(charge),
+                Charged::Uncounted => {}
                 Charged::NotBefore(retry_after) => {
                     self.give_back(&reserved).await;
                     return Err(self.excess(offer, charge, Some(retry_after)));
@@ -291,15 +303,23 @@ impl Hoarding {
             }
             // It may have happened. Then it counts until the window has passed, and no longer.
             Err(SubmitError::Ledger(LedgerError::OutcomeUnknown(_))) => {}
+            // Another copy of the request has the hold, and what is set aside for it is that one's, whichever of them was
+            // first to set it aside. (The key of what was bought long ago, used once more, counts for a window.)
+            Ok(Reply::Open { .. }) => {}
+            Ok(Reply::Replayed(answer)) if answer.status < 300 => {}
             _ => self.give_back(&reserved).await,
         }
     }
 
     async fn remember(&self, reserved: Reserved, hold: &Hold) {
-        let Reserved { name, fresh, .. } = reserved;
+        let Reserved { name, fresh, again, .. } = reserved;
+        for charge in &again {
+            // The copy that set it aside was refused, perhaps, and has given it back.
+            self.charge(&name, *charge).await;
+        }
         let now = self.clock.now();
         let window_ends = now.plus_ms(self.settings.window.as_millis() as i64);
-        let charges = fresh.iter().map(|charge| (charge.claimer, charge.units)).collect();
+        let charges = fresh.iter().chain(&again).map(|charge| (charge.claimer, charge.units)).collect();
         let counted = Counted { name, charges, window_ends };
         if let Some(redis) = &self.shared {
             let mut set = redis::cmd("SET");
@@ -346,6 +366,11 @@ impl Hoarding {
         }
     }
 
+    /// Whether anything may be counted of this hold: what another node placed is known to Redis only.
+    pub fn counts(&self, hold: HoldId) -> bool {
+        self.shared.is_some() || self.local.lock().holds.end_of(&hold).is_some()
+    }
+
     async fn confirmed(&self, hold: HoldId) {
         let known = self.local.lock().holds.remove(&hold);
         match (known, &self.shared) {
@@ -360,7 +385,8 @@ impl Hoarding {
         }
     }
 
-    async fn ends_otherwise(&self, hold: &Hold) {
+    /// The hold lasts longer than it did, or less long, and counts for as long.
+    pub async fn ends_otherwise(&self, hold: &Hold) {
         let known = self.local.lock().holds.remove(&hold.id);
         match (known, &self.shared) {
             (Some(counted), _) => {
@@ -482,7 +508,7 @@ impl Local {
             Some(claimed) => claimed,
             None if self.claimed.has_room(now) => Vec::new(),
             // More claimers than a node may remember: the newest go uncounted, and the ledger bounds itself.
-            None => return Charged::Again,
+            None => return Charged::Uncounted,
         };
         let charged = add(&mut claimed, name, charge, settings.window, now);
         self.put_back(charge.claimer, claimed);
@@ -540,146 +566,4 @@ fn add(claimed: &mut Vec<Claimed>, name: &str, charge: Charge, window: Duration,
         }
     }
     Charged::NotBefore(window)
-}
-
-#[cfg(test)]
-mod tests {
-    use holdfast_domain::{Currency, HolderId, Money, Placed, Version};
-
-    use super::*;
-    use crate::{admission::ClientNet, clock::ManualClock};
-
-    fn hoarding(per_holder: u32, per_address: u32) -> (Arc<ManualClock>, Hoarding) {
-        let clock = Arc::new(ManualClock::at(Moment::from_s(1_000)));
-        let settings = Settings { per_holder, per_address, ..Settings::default() };
-        (clock.clone(), Hoarding::new(settings, clock, None))
-    }
-
-    fn visitor(holder: &str, address: &str) -> Visitor {
-        let address = Some(ClientNet::of(address.parse().unwrap()));
-        Visitor { holder: HolderId::new(holder).unwrap(), address }
-    }
-
-    fn seats(qty: u32) -> Vec<Ask> {
-        vec![Ask { offer: OfferId::new("hall").unwrap(), pick: Pick::Best { qty, category: None } }]
-    }
-
-    async fn take(hoarding: &Hoarding, hold: u128, qty: u32, by: &Visitor) -> Result<Reserved, Excess> {
-        hoarding.reserve(HoldId::from_bits(hold), &seats(qty), None, by).await
-    }
-
-    /// Held, and for no longer than the window.
-    async fn held(hoarding: &Hoarding, hold: u128, qty: u32, by: &Visitor) {
-        let reserved = take(hoarding, hold, qty, by).await.unwrap();
-        hoarding.remember(reserved, &until(hold, hoarding.clock.now())).await;
-    }
-
-    fn until(hold: u128, expires_at: Moment) -> Hold {
-        let (hold, holder) = (HoldId::from_bits(hold), HolderId::new("anybody").unwrap());
-        let (lines, amount, relaxed) = ([].into(), Money::ZERO, Vec::new());
-        let currency = Currency::new("EUR").unwrap();
-        Hold::placed(Placed { hold, holder, lines, amount, currency, expires_at, relaxed }, Version(1))
-    }
-
-    #[tokio::test]
-    async fn what_was_taken_counts_until_the_window_has_passed() {
-        let (clock, hoarding) = hoarding(4, 0);
-        let alice = visitor("alice", "203.0.113.1");
-        held(&hoarding, 1, 3, &alice).await;
-        clock.advance_ms(60_000);
-        let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err().quota.unwrap();
-        assert_eq!((quota.burst, quota.retry_after), (4, Duration::from_secs(540)));
-        held(&hoarding, 3, 1, &alice).await;
-        clock.advance_ms(540_000);
-        assert!(take(&hoarding, 4, 3, &alice).await.is_ok(), "the first three no longer count");
-        let excess = take(&hoarding, 5, 9, &alice).await.unwrap_err();
-        let over = Limit::Unconfirmed { offer: OfferId::new("hall").unwrap(), limit: 4, asked: 9 };
-        assert_eq!(
-            (excess.quota, excess.over),
-            (None, over),
-            "more than anybody may, however long they wait"
-        );
-    }
-
-    #[tokio::test]
-    async fn what_is_still_held_counts_when_the_window_has_passed() {
-        let (clock, hoarding) = hoarding(4, 0);
-        let alice = visitor("alice", "203.0.113.1");
-        let mut hold = until(1, Moment::from_s(1_000 + 3_600));
-        hoarding.remember(take(&hoarding, 1, 3, &alice).await.unwrap(), &hold).await;
-        clock.advance_ms(3_599_000);
-        let quota = take(&hoarding, 2, 2, &alice).await.unwrap_err().quota.unwrap();
-        assert_eq!(quota.retry_after, Duration::from_secs(1));
-        hold.extend(Moment::from_s(1_000 + 7_200));
-        hoarding.ends_otherwise(&hold).await;
-        clock.advance_ms(3_000_000);
-        assert!(take(&hoarding, 3, 2, &alice).await.is_err(), "held for longer, it counts for longer");
-        hold.release(clock.now());
-        hoarding.ends_otherwise(&hold).await;
-        assert!(take(&hoarding, 4, 2, &alice).await.is_ok(), "let go of after the window, it counts no more");
-    }
-
-    #[tokio::test]
-    async fn a_confirm_gives_back_and_so_does_a_refusal() {
-        let (_, hoarding) = hoarding(2, 3);
-        let alice = visitor("alice", "203.0.113.1");
-        let refused = Ok(Reply::KeyReused);
-        hoarding.settle(take(&hoarding, 1, 2, &alice).await.unwrap(), &refused).await;
-        held(&hoarding, 2, 2, &alice).await;
-        assert!(take(&hoarding, 3, 1, &alice).await.is_err());
-        hoarding.confirmed(HoldId::from_bits(2)).await;
-        assert!(take(&hoarding, 4, 2, &alice).await.is_ok());
-    }
-
-    #[tokio::test]
-    async fn many_accounts_at_one_address_share_its_limit() {
-        let (_, hoarding) = hoarding(10, 5);
-        for account in 0..5 {
-            let one = visitor(&format!("account-{account}"), "2001:db8::1");
-            assert!(take(&hoarding, account, 1, &one).await.is_ok());
-        }
-        let sixth = visitor("account-6", "2001:db8::6");
-        assert_eq!(take(&hoarding, 6, 1, &sixth).await.unwrap_err().policy, "unconfirmed-by-address");
-        assert!(take(&hoarding, 7, 1, &visitor("bob", "2001:db8:0:1::1")).await.is_ok());
-        assert!(
-            take(&hoarding, 8, 5, &sixth).await.is_err(),
-            "and a refusal took nothing from the account either"
-        );
-    }
-
-    #[tokio::test]
-    async fn a_retry_with_its_key_counts_once() {
-        let (_, hoarding) = hoarding(2, 0);
-        let alice = visitor("alice", "203.0.113.1");
-        let key = IdempotencyKey { scope: "alice".into(), key: "k".into(), fingerprint: [1; 32] };
-        for hold in 1..4 {
-            let again = hoarding.reserve(HoldId::from_bits(hold), &seats(2), Some(&key), &alice).await;
-            assert!(again.is_ok(), "{hold}");
-        }
-        assert!(take(&hoarding, 9, 1, &alice).await.is_err());
-    }
-
-    /// As when each node forgets the oldest, and a crowd of those who came once does not shut out who comes next.
-    #[tokio::test]
-    async fn those_whose_time_is_over_make_room_for_the_next() {
-        let clock = Arc::new(ManualClock::at(Moment::from_s(1_000)));
-        let settings = Settings { per_holder: 1, per_address: 0, remembered: 100, ..Settings::default() };
-        let hoarding = Hoarding::new(settings, clock.clone(), None);
-        for one in 0..100 {
-            let crowd = visitor(&format!("one-{one}"), "203.0.113.1");
-            held(&hoarding, one, 1, &crowd).await;
-        }
-        let late = visitor("late", "203.0.113.1");
-        for hold in [200, 201] {
-            assert!(
-                take(&hoarding, hold, 1, &late).await.is_ok(),
-                "uncounted: there is no room to remember it"
-            );
-        }
-        clock.advance_ms(600_000);
-        held(&hoarding, 300, 1, &late).await;
-        assert!(take(&hoarding, 301, 1, &late).await.is_err(), "counted again");
-        hoarding.confirmed(HoldId::from_bits(300)).await;
-        assert!(take(&hoarding, 302, 1, &late).await.is_ok(), "and what it bought is known");
-    }
 }

@@ -64,7 +64,8 @@ impl Reader<'_> {
                 remembered,
             },
             rooms: waiting_room::Settings {
-                turn_every: self.duration("room_turn_every", 10 * MS..=10 * SECOND),
+                // What nodes tell each other of who waits is believed for four seconds, and told once a turn.
+                turn_every: self.duration("room_turn_every", 10 * MS..=SECOND),
                 presences: self.count("room_presences", 1..=100_000_000),
                 front: self.count("room_front", 1..=100_000),
                 tickets: self.count("room_tickets", 1..=100_000_000) as u32,
@@ -123,6 +124,12 @@ mod tests {
         assert!(matches!(networks, TrustedProxies::Within(networks) if networks.len() == 2));
         assert!(proxies(&[("trusted_proxies", "10.0.0.0/99")]).is_err());
         assert!(proxies(&[("trusted_proxies", "10.0.0.0/8"), ("trusted_hops", "1")]).is_err());
+    }
+
+    #[test]
+    fn a_room_takes_its_turn_while_what_nodes_told_is_still_believed() {
+        assert!(check(&[("room_turn_every", "1s")]).is_ok());
+        assert!(check(&[("room_turn_every", "5s")]).is_err());
     }
 
     #[test]

@@ -353,6 +353,51 @@ async fn a_session_has_one_ticket_at_three_nodes() {
     assert_eq!(before.state, TicketState::Ended, "never two that are good");
 }
 
+/// A node that has just started calls nobody yet, but whoever has asked it is there, and the others must know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_who_ask_a_node_that_has_just_started_are_not_passed_over() {
+    let house = House::quick();
+    let ledgers = nodes(settings(&house.emptied("rooms"), Claiming::Batched), 2).await;
+    sell(&*ledgers[0], fest(1_000, 600)).await;
+    let clock = Arc::new(ManualClock::at(Moment::from_s(1_794_765_600)));
+    let one = rooms_on(&ledgers[0], &clock, 10).await;
+    let plan = Plan {
+        method: Method::Fifo,
+        max_active: 1,
+        admit_per_minute: None,
+        session_s: SESSION_S,
+        opens_at_ms: None,
+        message: None,
+    };
+    let fest = offer();
+    one.plan(&fest, plan).await.expect("a room");
+    one.set_mode(&fest, Mode::Paused).await.expect("a pause");
+    let [alice, bob] = ["alice", "bob"].map(|name| HolderId::new(name).expect("a holder"));
+    let first = one.join(&fest, &alice, []).await.expect("a ticket").token.expect("a queue");
+    let second = one.join(&fest, &bob, []).await.expect("a ticket").token.expect("a queue");
+    drop(one);
+    house.one(
+        "rooms",
+        "WITH gone AS (DELETE FROM holdfast.room_fronts RETURNING 1) SELECT count(*) FROM gone",
+    );
+    // It has been up for long when the other starts.
+    let one = rooms_on(&ledgers[0], &clock, 10).await;
+    clock.advance_ms(8_000);
+    let other = rooms_on(&ledgers[1], &clock, 10).await;
+    other.standing(&fest, &alice, [first.as_str()]).await.expect("its own ticket");
+    one.standing(&fest, &bob, [second.as_str()]).await.expect("its own ticket");
+    other.set_mode(&fest, Mode::Running).await.expect("it goes on");
+    one.turn(&fest).await.expect("a turn");
+    one.turn(&fest).await.expect("a turn");
+    let states =
+        [(&alice, &first), (&bob, &second)].map(|(who, token)| one.standing(&fest, who, [token.as_str()]));
+    let states = join_all(states)
+        .await
+        .into_iter()
+        .map(|standing| standing.expect("a ticket").expect("a queue").state);
+    assert_eq!(states.collect::<Vec<_>>(), [TicketState::Ready, TicketState::Waiting]);
+}
+
 /// The room's row as it lies there, who locked it last included, and when anybody told who waits.
 const UNTOUCHED: &str = "SELECT concat_ws(' ', ctid, xmin, xmax, changed_at,
     (SELECT max(seen_at) FROM holdfast.room_fronts)) FROM holdfast.rooms";

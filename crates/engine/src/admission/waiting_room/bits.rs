@@ -1,6 +1,8 @@
 //! One bit a place.
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
@@ -14,6 +16,10 @@ impl Bits {
             self.0.resize(word + 1, 0);
         }
         self.0[word] |= 1 << (at % 64);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {

@@ -94,7 +94,7 @@ struct Letter {
 
 /// A room as it was a moment ago, and the order of its tickets.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct RoomCopy {
     pub room: Room,
     pub order: Arc<Order>,
 }
@@ -103,7 +103,7 @@ pub(super) struct Copy {
 pub(super) struct Desk {
     pub offer: OfferId,
     inbox: mpsc::Sender<Letter>,
-    pub copy: watch::Sender<Option<Arc<Copy>>>,
+    pub copy: watch::Sender<Option<Arc<RoomCopy>>>,
     pub presence: Mutex<Presence>,
     /// Which writing of the room the copy is of.
     edition: Mutex<Option<Edition>>,
@@ -144,7 +144,7 @@ impl Desk {
     }
 
     /// The room as this node knows it, looked up if it never was.
-    pub(super) async fn known(&self) -> Result<Option<Arc<Copy>>, LedgerError> {
+    pub(super) async fn known(&self) -> Result<Option<Arc<RoomCopy>>, LedgerError> {
         let copy = self.copy.borrow().clone();
         match copy {
             Some(copy) => Ok(Some(copy)),
@@ -157,7 +157,7 @@ impl Desk {
         let before = self.copy.borrow().clone();
         let most = shared.settings.front;
         let places = self.front(before.as_deref(), most, now);
-        let is_news = self.is_news(&places);
+        let (is_news, may_call) = (self.is_news(&places), self.presence.lock().is_warm(now));
         let front = Front { node: &shared.node, places: &places, complete: places.len() < most, is_news };
         let sellable = sellable(&shared.ledger.offer(&self.offer).await, before.as_deref());
         let bearers: Vec<Bearer> = letters.iter().filter_map(|letter| letter.wish.bearer()).collect();
@@ -167,12 +167,16 @@ impl Desk {
             .store
             .change(&self.offer, front, &bearers, &mut |room, tickets, present| {
                 told.clear();
+                // Whoever joins from now on was not there at the opening.
+                if let Some(room) = room {
+                    room.draw(now);
+                }
                 let most = shared.settings.tickets;
                 for letter in &letters {
                     told.push(grant(&letter.wish, room, tickets, &mut order, most, now));
                 }
                 if let Some(room) = room {
-                    room.turn(present, sellable, now);
+                    room.turn(if may_call { present } else { &[] }, sellable, now);
                 }
             })
             .await;
@@ -191,8 +195,8 @@ impl Desk {
         }
     }
 
-    fn front(&self, copy: Option<&Copy>, most: usize, now: Moment) -> Vec<Place> {
-        let Some(Copy { room, order }) = copy else { return Vec::new() };
+    fn front(&self, copy: Option<&RoomCopy>, most: usize, now: Moment) -> Vec<Place> {
+        let Some(RoomCopy { room, order }) = copy else { return Vec::new() };
         if **order == Order::Undrawn {
             return Vec::new();
         }
@@ -249,7 +253,7 @@ impl Desk {
             let (mut room, order) = (copy.room.clone(), Arc::clone(&copy.order));
             room.sellable = sellable;
             self.measure(&room, now);
-            self.copy.send_replace(Some(Arc::new(Copy { room, order })));
+            self.copy.send_replace(Some(Arc::new(RoomCopy { room, order })));
         }
         let closed_at = view.ok().flatten().and_then(|view| view.offer.def().closes_at);
         let is_over = closed_at.is_some_and(|closed_at| now.ms_since(closed_at) >= OVER_MS);
@@ -278,7 +282,7 @@ impl Desk {
             _ => {}
         }
         self.measure(&room, now);
-        self.copy.send_replace(Some(Arc::new(Copy { room, order })));
+        self.copy.send_replace(Some(Arc::new(RoomCopy { room, order })));
     }
 
     fn measure(&self, room: &Room, now: Moment) {
@@ -296,7 +300,7 @@ impl Desk {
 }
 
 /// What is free or may yet come free. A calendar is not counted: it has no end.
-fn sellable(view: &Result<Option<OfferView>, LedgerError>, copy: Option<&Copy>) -> Option<u64> {
+fn sellable(view: &Result<Option<OfferView>, LedgerError>, copy: Option<&RoomCopy>) -> Option<u64> {
     match view {
         Ok(Some(view)) if !matches!(view.offer.inventory(), Inventory::Slots(_)) => {
             Some(view.counts.available + view.counts.held)

@@ -3,7 +3,8 @@
 //! First come, first served: its number. By lot: the tickets that were in the draw are sorted by
 //! `HMAC-SHA256(seed, number)`, and whoever joined later stands behind them in the order of joining. The seed is drawn
 //! before anybody joins; `SHA-256(seed)` is published at once and the seed after the draw, so anybody can compute the
-//! whole order again (`holdfast room verify`) and nobody, the organiser included, can have chosen it.
+//! whole order again (`holdfast room verify`), and nobody can have changed it since. Whoever can read the store could know
+//! the seed before the draw; nobody else is told.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};

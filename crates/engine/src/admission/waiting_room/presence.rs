@@ -14,7 +14,7 @@ pub(super) const WARM_UP_MS: i64 = 7_000;
 pub struct Presence {
     seen: BTreeMap<Place, Moment>,
     most: usize,
-    /// Before then nobody knows who is there.
+    /// Before then many may be there who have not said so.
     warm_at: Moment,
 }
 
@@ -44,6 +44,12 @@ impl Presence {
     /// let in before those who stand in front of them.
     pub const fn wait_until(&mut self, warm_at: Moment) {
         self.warm_at = warm_at;
+    }
+
+    /// Whether somebody may be called by what is known here. What is known counts at other nodes before: who has asked is
+    /// there.
+    pub fn is_warm(&self, now: Moment) -> bool {
+        self.warm_at <= now
     }
 
     /// The lots are drawn: those who were known by their numbers have places now.
@@ -77,11 +83,7 @@ impl Presence {
 
     /// The first `most` of those who are there and wait.
     pub fn front(&mut self, most: usize, now: Moment, waits: impl Fn(Place) -> bool) -> Vec<Place> {
-        let mut front = Vec::new();
-        if now < self.warm_at {
-            return front;
-        }
-        let mut gone = Vec::new();
+        let (mut front, mut gone) = (Vec::new(), Vec::new());
         for (&place, &until) in &self.seen {
             if front.len() >= most {
                 break;

@@ -4,11 +4,12 @@
 //!            join              turn                 enter              leave, time is up
 //! (nobody) ──────► waiting ─────────────► called ──────────► inside ──────────────────► used up
 //!                     ▲                     │ did not come in time
-//!                     └─────────────────────┘ keeps its place
+//!                     └─────────────────────┘ keeps its place, but for the third time: used up
 //! ```
 //! Two numbers say almost everything about a crowd of any size: how many tickets were issued, and the highest place
-//! that was called so far. Beyond them only those who are called or inside are kept, at most `max_active` of them, and
-//! one bit a ticket for those who have been inside: a ticket admits once.
+//! that was called so far. Beyond them only those who are called or inside are kept, at most `max_active` of them, one bit
+//! a ticket for those who have been inside, for a ticket admits once, and two for the calls that it let pass: whoever is
+//! there and does not come in keeps others out while they are called.
 //!
 //! A turn is told who is there (`present`, in the order of their places) and calls the first of them for whom there is
 //! room. Whoever is not there is passed over, and stands at the front again the moment they are back.
@@ -143,6 +144,9 @@ pub struct Room {
     turned_ms: i64,
     /// Since when the drain is being measured anew, and from which place.
     measured: (i64, Place),
+    /// Calls that were missed, one bit each. Rows of versions that did not count them have none.
+    #[serde(default, skip_serializing_if = "Bits::is_empty")]
+    missed: Bits,
     #[serde(skip)]
     visits: BTreeMap<Place, Visit>,
     #[serde(skip)]
@@ -163,6 +167,9 @@ pub enum Entry {
 
 /// How long somebody who was called has to come.
 const CALL_MS: i64 = 20_000;
+/// How often somebody is called. Who misses one call was away for a moment, or had been told to ask again later than it
+/// lasted; who misses three does not mean to come.
+const CALLS: u32 = 3;
 /// In the unit of the allowance.
 const ONE_CALL: i64 = 1_000_000;
 /// From the draw of a lottery to the first call.
@@ -185,6 +192,7 @@ impl Room {
             allowance: 0,
             turned_ms: now.ms(),
             measured: (now.ms(), 0),
+            missed: Bits::default(),
             visits: BTreeMap::new(),
             used: Bits::default(),
             plan,
@@ -257,10 +265,10 @@ impl Room {
         self.sellable = sellable;
         self.end_visits(now);
         self.grow_allowance(now);
+        self.draw(now);
         if self.state(now) != RoomState::Open {
             return Vec::new();
         }
-        self.draw(now);
         if self.is_settling(now) {
             return Vec::new();
         }
@@ -272,16 +280,17 @@ impl Room {
         called
     }
 
-    /// Whether the lots are to be drawn, be anybody there or not.
+    /// Whether the lots are to be drawn, be anybody there or not, and be the room paused or sold out.
     pub fn is_to_be_drawn(&self, now: Moment) -> bool {
         let undrawn = self.lottery.as_ref().is_some_and(|lottery| lottery.drawn.is_none());
-        undrawn && self.state(now) == RoomState::Open
+        let opens = self.plan.opens_at_ms;
+        undrawn && self.plan.method == Method::Lottery && opens.is_none_or(|opens| opens <= now.ms())
     }
 
-    /// With the opening, or the first turn after it: who is in the draw is settled.
-    fn draw(&mut self, now: Moment) {
-        let issued = self.issued;
-        if let Some(lottery) = self.lottery.as_mut().filter(|lottery| lottery.drawn.is_none()) {
+    /// With the opening, or the first change after it: who is in the draw is settled. To be asked for before anybody joins.
+    pub fn draw(&mut self, now: Moment) {
+        let (issued, is_time) = (self.issued, self.is_to_be_drawn(now));
+        if let Some(lottery) = self.lottery.as_mut().filter(|_| is_time) {
             lottery.drawn = Some(issued);
             lottery.drawn_ms = now.ms();
         }
@@ -350,16 +359,28 @@ impl Room {
         self.measured = (now.ms(), self.serving);
     }
 
-    /// Those whose time is up. Who was inside has had their turn; who was called and did not come keeps their place.
+    /// Those whose time is up. Who was inside has had their turn; who was called and did not come keeps their place, if that
+    /// was not the last call. A call into a room that lets nobody in is none.
     fn end_visits(&mut self, now: Moment) {
-        let used = &mut self.used;
-        self.visits.retain(|place, visit| {
-            let over = visit.until <= now;
-            if over && visit.entered {
-                used.set(*place);
+        let could_come = self.state(now) == RoomState::Open;
+        let over: Vec<_> = self.visits.extract_if(.., |_, visit| visit.until <= now).collect();
+        for (place, visit) in over {
+            if visit.entered || (could_come && self.misses_the_last_call(place)) {
+                self.used.set(place);
             }
-            !over
-        });
+        }
+    }
+
+    /// Notes that a call was missed, unless it was the last one.
+    fn misses_the_last_call(&mut self, place: Place) -> bool {
+        let notes = place * (CALLS - 1)..(place + 1) * (CALLS - 1);
+        match notes.into_iter().find(|note| !self.missed.has(*note)) {
+            Some(note) => {
+                self.missed.set(note);
+                false
+            }
+            None => true,
+        }
     }
 
     /// In. Whoever is in already is told the same again.

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::{sync::watch, task::AbortHandle, time::interval};
 
 use super::{
-    desk::{self, Copy, Desk, Told, Wish},
+    desk::{self, Desk, RoomCopy, Told, Wish},
     room::{Entry, Lottery, Mode, Plan, Room, RoomState},
     standing::{Standing, TicketState},
     store::RoomStore,
@@ -163,6 +163,11 @@ impl Rooms {
         Ok(())
     }
 
+    /// Whether no offer has a room.
+    pub fn is_empty(&self) -> bool {
+        self.desks.read().is_empty()
+    }
+
     fn desk(&self, offer: &OfferId) -> Option<Arc<Desk>> {
         self.desks.read().get(offer).cloned()
     }
@@ -215,7 +220,7 @@ impl Rooms {
     }
 
     /// The desk and its room, if holds have to pass by it.
-    async fn gating(&self, offer: &OfferId) -> Result<Option<(Arc<Desk>, Arc<Copy>)>, LedgerError> {
+    async fn gating(&self, offer: &OfferId) -> Result<Option<(Arc<Desk>, Arc<RoomCopy>)>, LedgerError> {
         let Some(desk) = self.desk(offer) else { return Ok(None) };
         let copy = desk.known().await?;
         let now = self.shared.clock.now();
@@ -226,7 +231,7 @@ impl Rooms {
     fn ticket<'a>(
         &self,
         desk: &Desk,
-        copy: &Copy,
+        copy: &RoomCopy,
         holder: &HolderId,
         tokens: impl IntoIterator<Item = &'a str>,
     ) -> Option<Ticket> {
@@ -424,7 +429,7 @@ async fn watch_for_rooms(rooms: std::sync::Weak<Rooms>, every: Duration) {
 pub struct Following {
     rooms: Arc<Rooms>,
     desk: Arc<Desk>,
-    changes: watch::Receiver<Option<Arc<Copy>>>,
+    changes: watch::Receiver<Option<Arc<RoomCopy>>>,
     ticket: Ticket,
     told: Option<Standing>,
 }

@@ -34,7 +34,7 @@ pub enum TicketState {
     Ready,
     /// Inside.
     Admitted,
-    /// Has been inside, or has left.
+    /// Has been inside, has left, or let every call pass.
     Ended,
     /// There is no queue: go ahead.
     Open,

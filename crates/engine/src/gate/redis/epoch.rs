@@ -46,7 +46,7 @@ struct Shared {
     /// Reports that could not be delivered so far.
     lost: AtomicU64,
     /// How many of those, and of the moves to other servers, an epoch has been begun for.
-    answered_for: AtomicU64,
+    made_good: AtomicU64,
     wake: Notify,
 }
 
@@ -58,7 +58,7 @@ impl Epochs {
             seen: RwLock::new(None),
             believed: settings.epoch_believed,
             lost: AtomicU64::new(0),
-            answered_for: AtomicU64::new(0),
+            made_good: AtomicU64::new(0),
             wake: Notify::new(),
         });
         let watch = tokio::spawn(watch(Arc::downgrade(&shared), settings.watch_every)).abort_handle();
@@ -69,7 +69,7 @@ impl Epochs {
     pub(super) fn mark(&self) -> Result<String, Aside> {
         // Before the count of what was lost: whoever sees a new life sees that it was moved to.
         let life = self.shared.server.life().ok_or(Aside::OutOfReach)?;
-        if self.shared.lost() != self.shared.answered_for.load(Ordering::Acquire) {
+        if self.shared.lost() != self.shared.made_good.load(Ordering::Acquire) {
             return Err(Aside::EpochUnknown);
         }
         let seen = *self.shared.seen.read();
@@ -119,7 +119,7 @@ impl Shared {
         // Before the question: an answer is as old as the moment it was asked for.
         let asked = Instant::now();
         let mut epoch = self.books.epoch().await?;
-        if lost != self.answered_for.load(Ordering::Acquire) {
+        if lost != self.made_good.load(Ordering::Acquire) {
             // After the epoch just read, not the one last seen: somebody may have begun that one, and built its slates,
             // before what was lost.
             epoch = self.books.next_epoch(epoch).await?;
@@ -128,7 +128,7 @@ impl Shared {
             tracing::info!(%epoch, "the gate begins a new epoch");
         }
         *self.seen.write() = Some((epoch, asked));
-        self.answered_for.store(lost, Ordering::Release);
+        self.made_good.store(lost, Ordering::Release);
         Ok(())
     }
 }

@@ -24,12 +24,12 @@ use super::{
     slate::{About, Build, Slate},
 };
 use crate::{
-    gate::{GateBooks, OfferClaims},
+    gate::{Claim, GateBooks, OfferClaims},
     mint,
 };
 
-/// Claims or units sent at a time: few enough that a script is over in a millisecond or two.
-const CHUNK: usize = 200;
+/// Units sent at a time, those of a claim together: few enough that a script is over in a millisecond or two.
+const CHUNK: usize = 512;
 /// How soon a rebuild that came to nothing may be tried again.
 const RETRY: Duration = Duration::from_millis(100);
 /// A slate is not rebuilt on a doubt when it is younger than this.
@@ -63,7 +63,7 @@ enum Built {
 
 /// How it stands with one offer on this node.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct OfferRebuild {
     building: bool,
     /// The slate lacks a claim that this node could not chalk up.
     behind: bool,
@@ -79,7 +79,7 @@ pub(super) struct Rebuilds {
     books: Arc<dyn GateBooks>,
     settings: Settings,
     with_bits: bool,
-    turns: Mutex<HashMap<OfferId, Turn>>,
+    rebuilds: Mutex<HashMap<OfferId, OfferRebuild>>,
     at_once: Semaphore,
 }
 
@@ -92,17 +92,17 @@ impl Rebuilds {
         with_bits: bool,
     ) -> Self {
         let at_once = Semaphore::new(settings.rebuilds_at_once);
-        Self { server, epochs, books, settings, with_bits, turns: Mutex::default(), at_once }
+        Self { server, epochs, books, settings, with_bits, rebuilds: Mutex::default(), at_once }
     }
 
     /// A claim could not be chalked up: the slate says yes where it should say no, until it is built anew.
     pub(super) fn fell_behind(&self, offer: &OfferId) {
-        self.turn(offer, |turn| turn.behind = true);
+        self.of(offer, |rebuild| rebuild.behind = true);
     }
 
     /// The slate was believed: should it be?
     pub(super) fn used(self: &Arc<Self>, offer: &OfferId) {
-        let Turn { behind, renew_at, renew_for, .. } = self.turn(offer, |turn| *turn);
+        let OfferRebuild { behind, renew_at, renew_for, .. } = self.of(offer, |rebuild| *rebuild);
         if behind {
             self.want(offer, Why::Behind);
         } else if renew_at <= Instant::now() {
@@ -113,11 +113,11 @@ impl Rebuilds {
     /// Builds the slate in the background, unless that is under way or was tried a moment ago.
     pub(super) fn want(self: &Arc<Self>, offer: &OfferId, why: Why) {
         let now = Instant::now();
-        let mine = self.turn(offer, |turn| {
-            let mine = !turn.building && turn.not_before <= now;
-            turn.building |= mine;
+        let mine = self.of(offer, |rebuild| {
+            let mine = !rebuild.building && rebuild.not_before <= now;
+            rebuild.building |= mine;
             // What cannot be chalked up from now on is another matter.
-            turn.behind &= !mine;
+            rebuild.behind &= !mine;
             mine
         });
         if !mine {
@@ -136,23 +136,23 @@ impl Rebuilds {
                 (Built::ByAnother, _) => (renew_every / 2, Why::Old),
                 (Built::Whole | Built::Not, _) => (renew_every, Why::Old),
             };
-            this.turn(&offer, |turn| {
+            this.of(&offer, |rebuild| {
                 // What is not there at all is wanted again by whoever asks next.
-                let behind = turn.behind || (built == Built::Not && why != Why::Unready);
+                let behind = rebuild.behind || (built == Built::Not && why != Why::Unready);
                 let (not_before, renew_at) = (now + pause, now + renew_in);
-                *turn = Turn { building: false, behind, not_before, renew_at, renew_for };
+                *rebuild = OfferRebuild { building: false, behind, not_before, renew_at, renew_for };
             });
         });
     }
 
-    fn turn<T>(&self, offer: &OfferId, change: impl FnOnce(&mut Turn) -> T) -> T {
-        let mut turns = self.turns.lock();
-        if turns.len() >= MOST_OFFERS {
-            turns.retain(|_, turn| turn.building);
+    fn of<T>(&self, offer: &OfferId, change: impl FnOnce(&mut OfferRebuild) -> T) -> T {
+        let mut rebuilds = self.rebuilds.lock();
+        if rebuilds.len() >= MOST_OFFERS {
+            rebuilds.retain(|_, rebuild| rebuild.building);
         }
         let now = Instant::now();
         // How old a slate is that this node has not used yet, nobody here knows: Redis is asked with the first use.
-        change(turns.entry(offer.clone()).or_insert(Turn {
+        change(rebuilds.entry(offer.clone()).or_insert(OfferRebuild {
             building: false,
             behind: false,
             not_before: now,
@@ -208,7 +208,7 @@ impl Rebuilds {
 
     async fn write(&self, slate: Slate<'_>, build: Build<'_>, books: OfferClaims) -> Result<bool, Aside> {
         let OfferClaims { offer, blocked, claims } = books;
-        for some in claims.chunks(CHUNK) {
+        for some in loads(&claims) {
             if !slate.load(build, some).await? {
                 return Ok(false);
             }
@@ -237,5 +237,47 @@ impl Rebuilds {
             capacity: if offer.kind() == Kind::Stock { 0 } else { offer.capacity(0) },
         };
         slate.finish(build, about, self.settings.slate_kept).await
+    }
+}
+
+/// The claims in loads of so many units; one that has more by itself is a load of its own.
+fn loads(claims: &[Claim]) -> impl Iterator<Item = &[Claim]> {
+    let mut rest = claims;
+    std::iter::from_fn(move || {
+        let mut units = 0;
+        let fits = |claim: &&Claim| {
+            units += claim.units.len().max(1);
+            units <= CHUNK
+        };
+        let many = rest.iter().take_while(fits).count().max(1);
+        let (load, behind) = rest.split_at_checked(many)?;
+        rest = behind;
+        Some(load)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_domain::{HoldId, HolderId, Version};
+
+    use super::*;
+
+    fn claim_of(units: u32) -> Claim {
+        let units = (0..units).map(|unit| (unit, 1)).collect();
+        let (hold, holder) = (HoldId::from_bits(1), HolderId::new("alice").unwrap());
+        Claim { hold, holder, units, stake: 1, until: None, version: Version(1) }
+    }
+
+    /// What Redis has to do for a load is counted in units, and it has 50 ms for it.
+    #[test]
+    fn a_load_has_so_many_units_however_few_claims_that_are() {
+        let sizes = |units: &[u32]| -> Vec<usize> {
+            let claims: Vec<_> = units.iter().copied().map(claim_of).collect();
+            loads(&claims).map(<[Claim]>::len).collect()
+        };
+        assert_eq!(sizes(&[60; 20]), [8, 8, 4]);
+        assert_eq!(sizes(&[1; 600]), [512, 88]);
+        assert_eq!(sizes(&[1, 5_000, 512, 0]), [1, 1, 1, 1], "all of them, in their order");
+        assert_eq!(sizes(&[]), [0; 0]);
     }
 }

@@ -360,8 +360,9 @@ struct Connector {
     address: Address,
     config: AsyncConnectionConfig,
     settings: Settings,
-    /// The Sentinels, once they were reached.
+    /// The Sentinels, once they have named a master, and which of them is asked first.
     sentinel: Option<SentinelClient>,
+    asks_first: usize,
     /// Where the connection leads, for a master found by name.
     master: Option<String>,
     looks: u32,
@@ -382,6 +383,7 @@ impl Connector {
             config,
             settings: settings.clone(),
             sentinel: None,
+            asks_first: 0,
             master: None,
             looks: 0,
             ear: None,
@@ -440,15 +442,29 @@ impl Connector {
         dial::to_cluster(servers, authority.as_ref(), *connect_timeout).await.map(Link::Cluster)
     }
 
+    /// The master, as the first Sentinel says that can. The client library believes them in their order, so one that says
+    /// nothing at all keeps all others from being heard for longer than anybody here waits: whoever has not named a master,
+    /// or not in time, is asked last from then on.
     async fn named_master(&mut self) -> RedisResult<ConnectionInfo> {
         let Address::Sentinel { sentinels, master, login, .. } = &self.address else {
             return Err(RedisError::from((redis::ErrorKind::InvalidClientConfig, "no Sentinel is named")));
         };
-        let client = match &mut self.sentinel {
+        let mut client = match self.sentinel.take() {
             Some(client) => client,
-            none => none.insert(dial::by_name(sentinels, master, login, self.settings.authority.as_ref())?),
+            None => {
+                let mut sentinels = sentinels.clone();
+                let first = self.asks_first % sentinels.len();
+                sentinels.rotate_left(first);
+                dial::by_name(&sentinels, master, login, self.settings.authority.as_ref())?
+            }
         };
-        client.async_get_client().await.map(|client| client.get_connection_info().clone())
+        // Whoever waits for this may give up in the middle of it.
+        let asked_first = self.asks_first;
+        self.asks_first += 1;
+        let named = client.async_get_client().await?.get_connection_info().clone();
+        self.asks_first = asked_first;
+        self.sentinel = Some(client);
+        Ok(named)
     }
 
     /// Whether the Sentinels name another master than the one connected to.

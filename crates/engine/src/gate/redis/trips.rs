@@ -288,17 +288,24 @@ async fn glance(slate: Slate<'_>, at: Look<'_>, wishes: &[&[&Claim]]) -> Result<
     Ok(answers.map(|answers| answers.concat()))
 }
 
+/// What a judge answers, as `slate.lua` numbers it. There is also 3: the slate is not to be believed.
+const PASS: i64 = 0;
+const UNJUDGED: i64 = 1;
+const WAIT: i64 = 2;
+const LIMIT: i64 = 4;
+const FULL: i64 = 5;
+
 impl Answer {
-    /// The numbers of `slate.lua`; `None` when the slate is not to be believed.
+    /// `None` when the slate is not to be believed.
     fn read(said: &[i64]) -> Option<Self> {
         match *said {
-            [0] => Some(Self::Pass),
-            [1] => Some(Self::Unjudged),
-            [2] => Some(Self::Wait),
-            [4, limit, used] => {
+            [PASS] => Some(Self::Pass),
+            [UNJUDGED] => Some(Self::Unjudged),
+            [WAIT] => Some(Self::Wait),
+            [LIMIT, limit, used] => {
                 Some(Self::Hindered(Hindrance::Limit { limit: limit as u32, used: used as u64 }))
             }
-            [5, ref full @ ..] => {
+            [FULL, ref full @ ..] => {
                 let unit =
                     |at: &[i64]| FullUnit { unit: at[0] as u32, blocked: at[1] == 1, state: state(at[2]) };
                 let units = full.chunks_exact(3).map(unit).collect();

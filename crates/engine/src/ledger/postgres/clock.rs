@@ -24,10 +24,16 @@ struct BooksClock {
 }
 
 impl PostgresLedger {
-    /// PostgreSQL's clock, as near as this node has it.
-    pub fn clock(&self) -> Arc<dyn Clock> {
-        let (ahead_ms, latest_ms) = (AtomicI64::new(0), AtomicI64::new(i64::MIN));
-        Arc::new(BooksClock { books: Arc::clone(&self.books), own: SystemClock::new(), ahead_ms, latest_ms })
+    /// PostgreSQL's clock, as near as this node has it. Waits for the copy once: later what was last known will do, but
+    /// before anything is known there is only this machine's clock, which may be hours off and cannot be taken back.
+    pub async fn clock(&self) -> Arc<dyn Clock> {
+        let own = SystemClock::new();
+        let ahead_ms = match self.books.loaded().await {
+            Ok(copy) => copy.about_now(&self.books.time).ms() - own.now().ms(),
+            Err(_) => 0,
+        };
+        let (ahead_ms, latest_ms) = (AtomicI64::new(ahead_ms), AtomicI64::new(i64::MIN));
+        Arc::new(BooksClock { books: Arc::clone(&self.books), own, ahead_ms, latest_ms })
     }
 }
 

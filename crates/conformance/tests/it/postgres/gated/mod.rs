@@ -64,12 +64,15 @@ async fn gated_nodes(
         _ => None,
     };
     let said = Arc::new(Said::default());
-    let behind_a_gate = |node: Arc<postgres::PostgresLedger>| {
-        let clock: Arc<dyn Clock> = given.clone().unwrap_or_else(|| node.clock());
+    let behind_a_gate = async |node: Arc<postgres::PostgresLedger>| {
+        let clock: Arc<dyn Clock> = match &given {
+            Some(clock) => Arc::clone(clock),
+            None => node.clock().await,
+        };
         let (addresses, settings) = (addresses.to_owned(), settings.clone());
         let said = Arc::clone(&said);
         let before = Before { strategy: gate, addresses, settings, clock, awake: None, said };
         Arc::new(Gated::open(node, before).expect("the gate opens"))
     };
-    nodes(books, count).await.into_iter().map(behind_a_gate).collect()
+    futures::future::join_all(nodes(books, count).await.into_iter().map(behind_a_gate)).await
 }

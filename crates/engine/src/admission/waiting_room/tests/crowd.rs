@@ -118,6 +118,7 @@ impl Crowd {
         let waits = |place| room.visit(place).is_none_or(|visit| visit.until <= now) && !room.is_used(place);
         let front = match self.order {
             Order::Undrawn => Vec::new(),
+            _ if !self.presence.is_warm(now) => Vec::new(),
             _ => self.presence.front(4_096, now, waits),
         };
         let called = self.room.turn(&front, None, now);

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::{at, plan};
-use crate::admission::waiting_room::{Method, Order, Room, order};
+use crate::admission::waiting_room::{Method, Mode, Order, Plan, Room, order};
 
 fn seed(n: u32) -> [u8; 32] {
     Sha256::digest(n.to_be_bytes()).into()
@@ -36,6 +36,24 @@ fn the_commitment_is_published_before_and_fits_the_seed_after() {
     room.join(100).unwrap();
     room.turn(&[], None, at(2));
     assert_eq!(room.lottery.unwrap().drawn, Some(20), "the draw is over");
+}
+
+/// Paused or sold out, it opens when it was said to, and whoever joins afterwards stands behind.
+#[test]
+fn the_lots_are_drawn_at_the_opening_whatever_the_room_is_like() {
+    let opens = Plan { opens_at_ms: Some(at(60).ms()), ..plan(Method::Lottery, 10) };
+    for (mode, left) in [(Mode::Paused, Some(5)), (Mode::FailOpen, Some(5)), (Mode::Running, Some(0))] {
+        let mut room = Room::new(opens.clone(), seed(7), at(0));
+        room.mode = mode;
+        room.join(100).unwrap();
+        room.turn(&[], left, at(59));
+        assert_eq!(room.lottery.as_ref().unwrap().drawn, None, "{mode:?}: not yet");
+        assert!(room.is_to_be_drawn(at(60)));
+        room.turn(&[], left, at(60));
+        room.join(100).unwrap();
+        room.turn(&[], left, at(61));
+        assert_eq!(room.lottery.unwrap().drawn, Some(1), "{mode:?}");
+    }
 }
 
 /// Chi-square on a table of tenths: who joined in which tenth, and got a place in which tenth. With 81 degrees of freedom

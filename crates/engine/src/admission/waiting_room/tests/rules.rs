@@ -45,6 +45,44 @@ fn who_was_called_and_did_not_come_makes_room() {
     assert_eq!(room.turn(&[1, 3], None, at(23)), [1], "and is called again before those behind");
 }
 
+/// Three who ask how far it is and never come in, and everything that is left to sell is three.
+#[test]
+fn who_lets_every_call_pass_keeps_nobody_out_for_long() {
+    let mut room = room(plan(Method::Fifo, 10), 5);
+    for call in 0..3 {
+        let s = 1 + 20 * call;
+        assert_eq!(room.turn(&all(5), Some(3), at(s)), [1, 2, 3], "call {call}");
+        room = Room::unfold(&room.keep()).unwrap();
+    }
+    assert_eq!(room.turn(&all(5), Some(3), at(61)), [4, 5]);
+    assert_eq!(room.enter(1, at(62)), Entry::Used);
+    assert_eq!(Standing::of(&room, &Order::ByNumber, 1, at(62)).state, TicketState::Ended, "and joins again");
+}
+
+#[test]
+fn nobody_misses_a_call_into_a_room_that_lets_nobody_in() {
+    let mut room = room(plan(Method::Fifo, 1), 2);
+    for s in [0, 100, 200, 300] {
+        room.mode = Mode::Running;
+        assert_eq!(room.turn(&all(2), Some(5), at(s)), [1]);
+        room.mode = Mode::Paused;
+        room.turn(&all(2), Some(5), at(s + 50));
+    }
+}
+
+#[test]
+fn a_room_that_was_kept_before_calls_were_counted_is_read() {
+    let mut room = room(plan(Method::Fifo, 1), 3);
+    let before = room.keep();
+    assert!(!before.doc.contains("missed"), "{}", before.doc);
+    room.turn(&all(3), None, at(1));
+    room.turn(&all(3), None, at(21));
+    let after = room.keep();
+    assert!(after.doc.contains("missed"), "{}", after.doc);
+    assert_eq!(Room::unfold(&after), Some(room));
+    assert!(Room::unfold(&before).is_some());
+}
+
 #[test]
 fn a_visit_ends_and_a_ticket_with_it() {
     let mut room = room(plan(Method::Fifo, 1), 2);

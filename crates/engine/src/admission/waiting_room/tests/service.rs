@@ -170,6 +170,22 @@ async fn who_left_before_the_draw_is_not_there_until_they_come_back() {
     assert_eq!(back.state, TicketState::Ready, "and the lot was kept");
 }
 
+/// The first to come after the opening is also the first whom the room hears of since.
+#[tokio::test]
+async fn who_joins_at_the_opening_is_not_in_the_draw() {
+    let clock = clock();
+    let rooms = open(Arc::new(FileStore::in_memory()), &clock).await;
+    let by_lot = Plan { opens_at_ms: Some(at(10).ms()), ..plan(Method::Lottery, 1) };
+    rooms.plan(&hall(), by_lot).await.unwrap();
+    for early in ["alice", "bob"] {
+        rooms.join(&hall(), &holder(early), []).await.unwrap();
+    }
+    clock.advance_ms(10_000);
+    rooms.join(&hall(), &holder("carol"), []).await.unwrap();
+    let drawn = rooms.board(&hall()).await.unwrap().unwrap().lottery.unwrap().drawn;
+    assert_eq!(drawn, Some(2));
+}
+
 #[tokio::test]
 async fn leaving_without_the_ticket_leaves_with_it() {
     let clock = clock();

@@ -218,7 +218,7 @@ impl Slate<'_> {
     }
 }
 
-/// A claim as `claim_at` in `slate.lua` reads it.
+/// A claim as `claim_at` in `write.lua` reads it.
 fn arg_claim(call: &mut ScriptInvocation<'_>, claim: &Claim) {
     let Claim { hold, holder, units, stake, until, version } = claim;
     let ends = until.map_or(0, Moment::ms);

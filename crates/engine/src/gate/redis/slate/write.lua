@@ -141,7 +141,7 @@ local function claim_at(at)
   return ARGV[at], claim, after
 end
 
--- The same, of a slate from which everything has been taken that has ended.
+-- As `believed` in `slate.lua`, of a slate from which everything has been taken that has ended.
 local function trusted(mark, now)
   local ready, limit, cap = believed(mark, now)
   if ready == PASS and not sweep(now) then return UNJUDGED end
