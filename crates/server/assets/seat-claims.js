@@ -23,8 +23,8 @@ export class SeatClaims {
   /** Units on their way. */
   claiming = new Set();
   /**
-   * Live holds by id: `{ id, units, amount, version, heldAt, endsAt, mayExtend, attended }`, since when it is known here and
-   * the end by this page's own clock that never jumps.
+   * Live holds by id: `{ id, units, together, amount, version, heldAt, endsAt, mayExtend, attended }`: how many lines it has,
+   * those of other offers too, and since when it is known here and when it ends, by this page's own clock that never jumps.
    */
   holds = new Map();
   #ofUnit = new Map();
@@ -135,7 +135,8 @@ export class SeatClaims {
     attend(hold.id, { signal: attended.signal, fresh });
     const mayExtend = hold.extensions < MOST_EXTENSIONS;
     const heldAt = before?.heldAt ?? performance.now();
-    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, heldAt, endsAt, mayExtend, attended };
+    const [together, { amount, version }] = [hold.lines.length, hold];
+    const kept = { id: hold.id, units, together, amount, version, heldAt, endsAt, mayExtend, attended };
     this.holds.set(hold.id, kept);
     units.forEach((unit) => this.#ofUnit.set(unit, kept));
     this.#remember(hold.id);

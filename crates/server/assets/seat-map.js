@@ -331,14 +331,14 @@ export class SeatMap extends HTMLElement {
    * Who takes a seat by a click gives it back by another. Seats that are held together go together, so that is asked
    * first, on their card. A click that follows the claim at once is the second half of a double click.
    */
-  #giveBack({ id, units, heldAt }) {
+  #giveBack({ id, units, together, heldAt }) {
     if (performance.now() - heldAt < DOUBLE_CLICK_MS) return;
-    if (units.length === 1) return this.#release(id);
+    if (together === 1) return this.#release(id);
     this.#unfold(true);
     const button = askBack(this.parts, id);
     button?.scrollIntoView({ block: "nearest" });
     button?.focus({ preventScroll: true });
-    this.#say(`${this.model.wordsOf(units)} are held together. Give all of them back?`);
+    this.#say(`${this.model.wordsOf(units)}: held together. Give all of it back?`);
   }
 
   /** So many seats from this one on in its row, whatever their state, are picked or no longer so. */
@@ -353,7 +353,8 @@ export class SeatMap extends HTMLElement {
     this.dispatchEvent(new CustomEvent("pick", { bubbles: true, detail: { units: this.picked } }));
   }
 
-  async #claim(units, byKeyboard) {
+  /** `onward` where somebody took what was offered instead by keyboard, and is led on to it. */
+  async #claim(units, byKeyboard, onward = false) {
     this.#note(null);
     this.#pointed = {};
     this.parts.tip.hidden = true;
@@ -361,7 +362,7 @@ export class SeatMap extends HTMLElement {
     try {
       const hold = await this.claims.claim(units);
       this.#say(`${this.model.wordsOf(units)} ${units.length > 1 ? "are" : "is"} yours for ${minutesTo(hold.endsAt)}.`);
-      this.#toCard(hold.id);
+      if (onward) this.#toCard(hold.id);
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
       this.#refused(units, fault, byKeyboard);
@@ -379,7 +380,7 @@ export class SeatMap extends HTMLElement {
     this.#drawMarks();
     const actions = offered.map((units) => ({
       label: `${this.model.wordsOf(units)} · ${this.model.price(units.length * this.model.sectionOf(units[0]).price)}`,
-      run: () => this.#claim(units, byKeyboard),
+      run: (event) => this.#claim(units, byKeyboard, event.detail === 0),
     }));
     this.#note({ kind: taken ? "held" : "bad", title, text, actions });
     if (byKeyboard) this.#toNote();
@@ -440,7 +441,7 @@ export class SeatMap extends HTMLElement {
     if (hadFocus) (this.parts.note.querySelector("button, a") ?? this.parts.stage).focus({ preventScroll: true });
   }
 
-  /** Whoever took what was offered instead is led on to it, once its card is there. */
+  /** On to a hold, once its card is there; whoever has gone elsewhere meanwhile is not called back. */
   #toCard(id) {
     if (document.activeElement !== this.parts.stage) return;
     requestAnimationFrame(() => {

@@ -63,7 +63,7 @@ function bar(unfold) {
   const pay = element("a", { class: "button" }, "Check out");
   const what = element("p", { class: "map-bar-what" }, words, " ", sum);
   const open = element("p", { class: "map-bar-open" }, "Your seats");
-  return { words, sum, clock, pay, root: element("div", { class: "map-bar" }, what, open, clock, pay, unfold) };
+  return { words, sum, clock, pay, root: element("div", { class: "map-bar", hidden: true }, what, open, pay, unfold) };
 }
 
 function table(parts, picks) {
@@ -135,7 +135,8 @@ export function yourHolds(parts, model, claims, { onExtend, onRelease }) {
 /** The same in one line: the one hold with its way to pay, or how many there are; the clock is that of the next to end. */
 function inOneLine({ root, words, sum, clock, pay }, model, holds) {
   root.hidden = holds.length === 0;
-  if (root.hidden) return;
+  // A clock without a hold would count from nowhere.
+  if (root.hidden) return clock.remove();
   const next = holds.reduce((one, other) => (other.endsAt < one.endsAt ? other : one));
   const seats = holds.reduce((sum, { units }) => sum + units.length, 0);
   words.textContent = holds.length === 1 ? model.wordsOf(next.units) : `${seats} seats`;
@@ -143,6 +144,7 @@ function inOneLine({ root, words, sum, clock, pay }, model, holds) {
   clock.dataset.name = model.wordsOf(next.units);
   clock.toggleAttribute("data-may-extend", next.mayExtend);
   clock.endsAt = next.endsAt;
+  if (!clock.isConnected) pay.before(clock);
   pay.hidden = holds.length > 1;
   pay.href = `/holds/${next.id}`;
 }
@@ -164,7 +166,7 @@ function takeAway(card, stage) {
   if (hadFocus) (next?.querySelector("a") ?? stage).focus({ preventScroll: true });
 }
 
-function yourHold(model, { id, units, amount, endsAt, mayExtend }, { onExtend, onRelease }) {
+function yourHold(model, { id, units, together, amount, endsAt, mayExtend }, { onExtend, onRelease }) {
   const words = model.wordsOf(units);
   const act = (label, attributes, run) => {
     const button = element("button", { type: "button", "aria-label": `${label} ${words}`, ...attributes }, label);
@@ -188,7 +190,7 @@ function yourHold(model, { id, units, amount, endsAt, mayExtend }, { onExtend, o
     { "data-hold": id, class: "map-hold" },
     element("p", { class: "map-hold-head" }, element("strong", {}, words), clock),
     element("p", { class: "quiet small" }, `${model.price(amount)} · yours until the clock runs out`),
-    element("p", { class: "small map-hold-ask" }, `Held together: all ${units.length} go back.`),
+    element("p", { class: "small map-hold-ask" }, `Held together: all ${together} go back.`),
     element("div", { class: "actions" }, pay, longer, back),
   );
 }
