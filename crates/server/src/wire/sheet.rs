@@ -385,8 +385,7 @@ mod tests {
 
     #[test]
     fn stock_is_told_apart_by_its_heading() {
-        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,30\nVIP,20,90\n", 2)
-        else {
+        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,30\nVIP,20,90\n", 2) else {
             panic!()
         };
         assert_eq!(lines[1].key, "VIP");

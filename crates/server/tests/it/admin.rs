@@ -451,11 +451,11 @@ async fn an_appointment_reads_as_its_buyer_reads_it() {
     let client = organiser(&app).await;
     let line = json!({"offer": "dr-lee", "service": "consult", "start": "2026-11-16T09:00:00+01:00"});
     let hold = app.admin().hold(json!({"holder": "alice", "lines": [line]})).await;
-    shows(&client.get("/admin/offers/dr-lee").await, &["consult, 30 minutes, Mon 16 Nov 2026, 09:00"]);
+    shows(&client.get("/admin/offers/dr-lee").await, &["Mon 16 Nov 2026, 09:00, Consult, 30 min"]);
     let id = app.admin().book(&hold, "k").await.expect(201).json()["id"].as_str().unwrap().to_owned();
-    let whole = "consult, 30 minutes, Mon 16 Nov 2026, 09:00 (Europe/Berlin)";
+    let whole = "Mon 16 Nov 2026, 09:00, Consult, 30 min · Europe/Berlin, UTC+01:00";
     shows(&client.get("/admin/bookings").await, &[whole]);
-    let parts = ["consult, 30 minutes", "Mon 16 Nov 2026, 09:00 (Europe/Berlin)"];
+    let parts = ["Consult, 30 min · Europe/Berlin", "Mon 16 Nov 2026, 09:00"];
     shows(&client.get(&format!("/admin/bookings/{id}")).await, &parts);
     let story = client.get("/admin/journal?offer=dr-lee&unit=2026-11-16T08:00Z").await.expect(200);
     shows(&story, &["<h1>Mon 16 Nov 2026, 09:00 (Europe/Berlin)"]);
