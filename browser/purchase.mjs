@@ -301,11 +301,19 @@ house.test("an appointment is bought, shown on the clocks of both places", async
 
   await slot.click();
   await page.waitForURL("**/holds/*");
-  const said = page.getByText(`${here} (Europe/Berlin)`);
-  await said.first().waitFor();
+  const bothClocks = async () => {
+    await page.locator(".lines strong").getByText(here).waitFor();
+    await page.getByText("Europe/Berlin").first().waitFor();
+    await page.getByText(`${theirs} (America/New_York)`).waitFor();
+  };
+  await bothClocks();
+  await assertAccessible(page, "an appointment held");
   await pay(page, "pm_card_visa");
   await page.getByRole("heading", { name: "You're booked" }).waitFor();
-  await said.first().waitFor();
+  await bothClocks();
+  await assertAccessible(page, "an appointment booked");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Add to calendar" }).click()]);
+  assert.equal(file.suggestedFilename(), "booking.ics");
   const { lines } = await shop.api.get(`/v1/bookings/${idIn(page)}`);
   assert.deepEqual([lines[0].service, Date.parse(lines[0].unit)], ["consult", Date.parse(start)]);
 });

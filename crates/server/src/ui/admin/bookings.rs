@@ -67,17 +67,18 @@ struct Asked {
     place: Place,
 }
 
-struct OfferChoice {
-    id: String,
-    name: String,
-    chosen: bool,
+/// An offer to choose by its name, here and in the journal.
+pub(super) struct OfferChoice {
+    pub id: String,
+    pub name: String,
+    pub chosen: bool,
 }
 
 /// So many offers are listed by name; one beyond them that was asked for is listed too.
 const OFFERS_LISTED: usize = 500;
 
 impl OfferChoice {
-    async fn all(app: &App, asked: &str) -> Vec<Self> {
+    pub(super) async fn all(app: &App, asked: &str) -> Vec<Self> {
         // Bookings can be found without the list, too.
         let page = app.ledger().offers(None, OFFERS_LISTED).await;
         let listed = page.map(|page| page.data).unwrap_or_default();
