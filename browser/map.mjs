@@ -282,7 +282,7 @@ house.test("a finger is led closer until it can hit the seat it means", async ({
 });
 
 house.test("a click on one's own seat gives it back; seats held together are asked for", async ({ visit, shop }) => {
-  const page = await look(visit, "hall");
+  const page = await look(visit, "hall", { viewport: { width: 1280, height: 1500 } });
   const mine = cell(page, "Row C, seat 2").and(page.locator("[data-state=yours]"));
   const free = cell(page, "Row C, seat 2").and(page.locator("[data-state=available]"));
   const released = () => page.waitForResponse((answer) => answer.request().method() === "DELETE");

@@ -123,6 +123,11 @@ pub(crate) fn with_code(text: &str) -> String {
     html
 }
 
+/// A name of ours as HTML that may go on in the next line after a part of it, `unknown_` and `offer`.
+pub(crate) fn breakable(name: &str) -> String {
+    name.replace('_', "_<wbr>")
+}
+
 /// `One is`, `12 are`.
 pub(super) fn are(number: u64) -> String {
     if number == 1 { "One is".to_owned() } else { format!("{} are", count(number)) }
