@@ -40,7 +40,7 @@ house.test("a wrong key is told so, a right one opens the page that was meant", 
 house.test("a sheet becomes an offer, drawn before it is on sale", async (at) => {
   const page = await enter(at, "/admin/new/csv");
   await page.getByLabel("Name", { exact: true }).fill("Sheet Night");
-  await page.getByLabel("Id in addresses").fill("sheet-night");
+  await page.getByLabel("Web address").fill("sheet-night");
   await page.getByLabel("CSV", { exact: true }).fill(CSV.replace("B,14", "B,fourteen"));
   await page.getByText("Line 3: seats must be a whole number").waitFor();
   await page.getByLabel("CSV", { exact: true }).fill(CSV);
@@ -73,7 +73,7 @@ house.test("a plan is drawn again while it is typed, with aisles and a curve", a
   await drawsAnew(() => page.getByLabel("Curve, degrees").fill("60"));
   await assertAccessible(page, "the editor of a plan");
   await page.getByLabel("Name", { exact: true }).first().fill("Curved Night");
-  await page.getByLabel("Id in addresses").fill("curved-night");
+  await page.getByLabel("Web address").fill("curved-night");
   await page.getByRole("button", { name: "Put on sale" }).click();
   await page.getByRole("status").getByText("It is on sale.").waitFor();
   const [stalls] = (await at.shop.api.get("/v1/offers/curved-night")).seats.sections;
@@ -87,7 +87,7 @@ for (const javascript of [true, false]) {
     await page.getByRole("button", { name: "One more section" }).click();
     await page.locator("#section_1").fill("Balcony");
     await page.locator("#category_1").fill("B");
-    await page.locator(".preview-side").getByRole("button", { name: "Look again" }).click();
+    await page.locator(".preview-side").getByRole("button", { name: "Update preview" }).click();
     await page.getByRole("cell", { name: "Balcony" }).waitFor();
     await page.getByRole("button", { name: "Remove section 1" }).click();
     await page.getByRole("cell", { name: "Stalls" }).waitFor({ state: "detached" });
@@ -149,7 +149,7 @@ house.test("a seat's booking is found by its seat, with who has it now", async (
   const holder = `seated-${randomUUID()}`;
   const { id } = await booking(at.shop, ["B-3"], holder);
   const page = await enter(at, "/admin/bookings");
-  await page.getByLabel("Offer").fill("hall");
+  await page.getByLabel("Offer").selectOption("hall");
   await page.getByLabel("Its seat or unit").fill("B-3");
   await page.getByRole("button", { name: "Find" }).click();
   await page.getByRole("status").getByText(`${holder} has it.`).waitFor();
@@ -190,7 +190,7 @@ house.test("a seat's story says who had it and what the next one heard", async (
   await at.shop.api.post("/v1/holds", { holder: "second", lines: [{ offer: "hall", unit: "A-9" }] }, { expect: 409 });
   const page = await enter(at, "/admin/journal");
   await assertAccessible(page, "the journal");
-  await page.getByLabel("Offer").fill("hall");
+  await page.getByLabel("Offer").selectOption("hall");
   await page.getByLabel("Unit").fill("A-9");
   await page.getByRole("button", { name: "Look" }).click();
   const spans = page.getByRole("table");
@@ -227,7 +227,7 @@ house.test("everything works without scripts", async (at) => {
   await page.getByLabel("Line 3").fill("VIP");
   await page.getByLabel("How many").nth(2).fill("20");
   await page.getByLabel("Price").nth(2).fill("99.50");
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Update preview" }).click();
   await page.getByRole("cell", { name: "€99.50" }).waitFor();
   await page.getByRole("button", { name: "Put on sale" }).click();
   await page.getByRole("status").getByText("It is on sale.").waitFor();

@@ -69,7 +69,7 @@ house.test("a card is paid in Stripe's form, and the webhook books", async ({ vi
   const page = await (await visitWithStripe(visitor, shop)).newPage();
   const hold = await holdOne(page);
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
   const [booking] = await bookingsOf(shop, hold);
   assert.deepEqual([booking.state, booking.payment.state], ["confirmed", "succeeded"]);
 });
@@ -90,12 +90,12 @@ house.test("declined, loaded again, and paid with a good card: one booking, one 
   const second = await context.newPage();
   await second.goto(page.url());
   await pay(second, "pm_card_visa");
-  await second.getByRole("heading", { name: "It is yours" }).waitFor();
+  await second.getByRole("heading", { name: "You're booked" }).waitFor();
 
   const bookings = await bookingsOf(shop, hold);
   assert.deepEqual(bookings.map(({ state, payment }) => [state, payment.state]), [["confirmed", "succeeded"]]);
   await page.reload();
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
 });
 
 /** The page goes out of sight, for so long, and is looked at again. */
@@ -126,7 +126,7 @@ house.test("a bank that asks the buyer something is given time, also beyond the 
   await (await atTheEnd).finished();
   await page.getByText("It stays yours until the bank has answered.").waitFor();
   await page.evaluate(() => globalThis.answerTheBank());
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
 });
 
 house.test("whoever comes back from the bank without having paid is led to the form", async ({ visitor, shop }) => {
@@ -140,5 +140,5 @@ house.test("whoever comes back from the bank without having paid is led to the f
   await assertAccessible(page, "not paid, by the booking");
   await page.getByRole("link", { name: "Go on to pay" }).click();
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
 });

@@ -103,7 +103,7 @@ house.test("a click claims at once, and the seat is yours until you give it back
 
 house.test("a party sits together, in one hold", async ({ visit, shop }) => {
   const page = await look(visit, "hall");
-  await page.getByLabel("Seats together").selectOption("3");
+  await page.getByLabel("Seats per click").selectOption("3");
   await clickSeat(page, "D-7");
   const link = page.getByRole("link", { name: "Check out" });
   const hold = await shop.api.get(`/v1/holds/${(await link.getAttribute("href")).split("/").at(-1)}`);
@@ -270,7 +270,86 @@ house.test("a finger is led closer until it can hit the seat it means", async ({
   await page.waitForFunction(() => document.querySelector("seat-map").painter.view.scale >= 24);
   assert.equal(await page.locator("[data-state=claiming], .map-hold").count(), 0, "nothing is claimed by mistake");
   await clickSeat(page, "G-10", "touch");
-  await page.locator(".map-hold").getByText("Row G, seat 10").waitFor();
+  // One line at the foot of the screen, and all of it when asked for: the map stays in sight.
+  const bar = page.locator(".map-bar");
+  await bar.getByText("Row G, seat 10").waitFor();
+  assert.ok((await bar.boundingBox()).height < 100, "it is a bar");
+  assert.equal(await page.locator(".map-hold").isVisible(), false, "the card is folded away");
+  await assertAccessible(page, "a seat held on a phone");
+  await bar.getByRole("button", { name: "Your seats" }).click();
+  await page.locator(".map-hold").getByRole("button", { name: "Give back Row G, seat 10" }).waitFor();
+  await assertAccessible(page, "the seats held on a phone");
+});
+
+house.test("a click on one's own seat gives it back; seats held together are asked for", async ({ visit, shop }) => {
+  const page = await look(visit, "hall", { viewport: { width: 1280, height: 1500 } });
+  const mine = cell(page, "Row C, seat 2").and(page.locator("[data-state=yours]"));
+  const free = cell(page, "Row C, seat 2").and(page.locator("[data-state=available]"));
+  const released = () => page.waitForResponse((answer) => answer.request().method() === "DELETE");
+  /** Longer ago than the two halves of a double click are apart. */
+  const aged = () => page.evaluate(() => document.querySelector("seat-map").claims.holds.forEach((hold) => (hold.heldAt -= 5_000)));
+  await clickSeat(page, "C-2");
+  await mine.waitFor();
+  await aged();
+  await Promise.all([released(), clickSeat(page, "C-2")]);
+  await free.waitFor();
+  await cell(page, "Row C, seat 2").click();
+  await mine.waitFor();
+  await aged();
+  await Promise.all([released(), cell(page, "Row C, seat 2").click()]);
+  await free.waitFor();
+  // A double click is one click.
+  await cell(page, "Row C, seat 2").dblclick();
+  await mine.waitFor();
+  await page.locator(".map-hold").waitFor();
+  await page.getByRole("button", { name: "Give back Row C, seat 2" }).click();
+  await free.waitFor();
+
+  await page.getByLabel("Seats per click").selectOption("2");
+  await cell(page, "Row C, seat 4").click();
+  await page.locator(".map-hold").waitFor();
+  const id = await page.locator(".map-hold").getAttribute("data-hold");
+  await aged();
+  await cell(page, "Row C, seat 4").click();
+  await page.locator(".map-hold.asked .give-back:focus").waitFor();
+  await assertAccessible(page, "asked whether to give back");
+  assert.equal((await shop.api.get(`/v1/holds/${id}`)).state, "active", "nothing is given back unasked");
+  await page.locator(".map-hold .give-back").click();
+  await page.locator(".map-hold").waitFor({ state: "detached" });
+});
+
+house.test("whoever chooses in the table sees what came of it", async ({ visit, shop }) => {
+  const page = await look(visit, "hall", { viewport: { width: 1280, height: 640 } });
+  const inSight = (locator) =>
+    locator.evaluate((part) => new Promise((done) => new IntersectionObserver(([seen]) => done(seen.intersectionRatio > 0.9)).observe(part)));
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await cell(page, "Row A, seat 13").click();
+  await page.locator(".map-panel.compact .map-bar").waitFor();
+  assert.ok(await inSight(page.locator(".map-bar")), "the bar is in sight");
+  await quicker(page, () => shop.api.hold("hall", ["A-15"]));
+  await cell(page, "Row A, seat 15").click();
+  const note = page.getByRole("alert").getByText("just taken");
+  await note.waitFor();
+  assert.ok(await inSight(note), "so is what went wrong");
+  await assertAccessible(page, "a bar at the foot of the table");
+  await page.getByRole("button", { name: "Close this note" }).click();
+  await note.waitFor({ state: "detached" });
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.locator(".map-panel:not(.compact) .map-hold").waitFor();
+});
+
+house.test("a wheel that passes over the map scrolls the page", async ({ visit }) => {
+  const page = await look(visit, "hall", { viewport: { width: 1280, height: 640 } });
+  const scale = () => page.evaluate(() => document.querySelector("seat-map").painter.view.scale);
+  const [whole, box] = [await scale(), await page.locator(".map-stage").boundingBox()];
+  await page.mouse.move(box.x + box.width / 2, box.y + 60);
+  await page.mouse.wheel(0, 120);
+  await page.waitForFunction(() => scrollY > 0);
+  assert.equal(await scale(), whole, "nothing is zoomed");
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up("Control");
+  await page.waitForFunction((whole) => document.querySelector("seat-map").painter.view.scale > whole, whole);
 });
 
 /** How much light a colour gives (`#11775f`), as WCAG counts it. */
@@ -330,7 +409,7 @@ house.test("three levels, by wheel, by button and by tap", async ({ visit }) => 
   await phone.locator(".map-stage[data-level=numbers]").waitFor();
   assert.equal(await phone.getByLabel("Section", { exact: true }).inputValue(), "8");
   await clickSeat(phone, "109H-10", "touch");
-  await phone.locator(".map-hold").waitFor();
+  await phone.locator(".map-bar").waitFor();
 });
 
 house.test(`the wire cut for ${CUT_S} s and 1,000 changes meanwhile: the map comes back to the truth`, async ({ visit, shop, t }) => {
@@ -406,7 +485,7 @@ house.test("organisers pick seats, and see a plan before it is on sale", async (
   assert.deepEqual(picked, ["B-4"]);
   await cell(page, "Row B, seat 4").and(page.locator("[aria-selected=true]")).waitFor();
   await page.getByText("Enter picks the seat.").waitFor();
-  assert.equal(await page.getByLabel("Seats together").count(), 0, "whoever picks takes nothing");
+  assert.equal(await page.getByLabel("Seats per click").count(), 0, "whoever picks takes nothing");
 });
 
 for (const offer of ["hall", "stadium"]) {

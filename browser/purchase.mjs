@@ -44,7 +44,7 @@ house.test("the whole purchase without a script, every page of it accessible", a
   await assertAccessible(page, "hold");
   await page.getByText("Row A, seat 2").waitFor();
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
   await page.getByRole("img", { name: /QR code/ }).waitFor();
   await assertAccessible(page, "booking");
   await page.getByText("Cancel this booking").click();
@@ -59,7 +59,7 @@ for (const javascript of [true, false]) {
     await holdBest(page, 2);
     const hold = idIn(page);
     await button(page, /^Pay €/).dblclick();
-    await page.getByRole("heading", { name: "It is yours" }).waitFor();
+    await page.getByRole("heading", { name: "You're booked" }).waitFor();
     assert.equal((await bookingsOf(shop, hold)).length, 1);
   });
 }
@@ -83,7 +83,7 @@ house.test("a clock that is ten minutes wrong changes nothing", async ({ visitor
     const shown = await page.locator("hold-timer[data-shown-ms]").getAttribute("data-shown-ms");
     assert.ok(Number(shown) > 570_000 && Number(shown) <= 600_000, `${shown} ms are shown of 600,000`);
     await pay(page, "pm_card_visa");
-    await page.getByRole("heading", { name: "It is yours" }).waitFor();
+    await page.getByRole("heading", { name: "You're booked" }).waitFor();
   }
 });
 
@@ -97,7 +97,7 @@ house.test("a declined card keeps the seats, and a good one pays for them", asyn
   await assertAccessible(page, "declined");
   assert.deepEqual((await shop.api.get(`/v1/holds/${hold}`)).lines, lines);
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
   const [booking] = (await bookingsOf(shop, hold)).filter(({ state }) => state === "confirmed");
   assert.deepEqual(booking.lines, lines);
 });
@@ -113,13 +113,13 @@ house.test("a reload, a second tab and a return find the hold again, and one of 
   await second.goto("/");
   await second.getByRole("heading", { name: "You are holding" }).waitFor();
   await assertAccessible(second, "shop, holding");
-  await second.getByRole("link", { name: "Go on" }).first().click();
+  await second.getByRole("link", { name: "Continue" }).first().click();
   await second.waitForURL(address);
   await second.reload();
   await pay(second, "pm_card_visa");
-  await second.getByRole("heading", { name: "It is yours" }).waitFor();
+  await second.getByRole("heading", { name: "You're booked" }).waitFor();
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
   assert.equal(page.url(), second.url(), "whoever pays in the other tab is led to the same booking");
   assert.deepEqual((await bookingsOf(shop, hold)).map(({ state }) => state), ["confirmed"]);
 });
@@ -132,13 +132,13 @@ house.test("a seat of the map is in the shop, and its booking is found again aft
   const free = page.locator("[role=gridcell][data-state=available]").first();
   const seat = (await free.getAttribute("aria-label")).split(", €")[0];
   await free.click();
-  await page.locator(".map-hold").waitFor();
+  await page.locator(":is(.map-hold, .map-bar):visible").first().waitFor();
   await page.getByRole("link", { name: "Shop" }).first().click();
   await page.getByRole("heading", { name: "You are holding" }).waitFor();
   await page.getByText(`Night at the Hall: ${seat}`).waitFor();
-  await page.getByRole("link", { name: "Go on" }).click();
+  await page.getByRole("link", { name: "Continue" }).click();
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
   const booking = page.url();
   await page.close();
   const later = await context.newPage();
@@ -184,10 +184,10 @@ house.test("leaving shortens a hold, and coming back gives back its time", async
   const page = await visit("/");
   await holdBest(page, 1);
   const [address, hold] = [page.url(), idIn(page)];
-  await page.getByText("Should this page close, it is kept for 1 minute at most").waitFor();
+  await page.getByText(/If you close this page we keep your seats? for 1 minute\./).waitFor();
   await page.getByRole("link", { name: "Shop" }).first().click();
   await page.getByRole("heading", { name: "You are holding" }).waitFor();
-  await page.getByRole("link", { name: "Go on" }).first().click();
+  await page.getByRole("link", { name: "Continue" }).first().click();
   await page.waitForURL(address);
   assert.deepEqual(await storyOf(shop, hold), ["hold_placed"], "from page to page nobody leaves");
 
@@ -301,11 +301,19 @@ house.test("an appointment is bought, shown on the clocks of both places", async
 
   await slot.click();
   await page.waitForURL("**/holds/*");
-  const said = page.getByText(`${here} (Europe/Berlin)`);
-  await said.first().waitFor();
+  const bothClocks = async () => {
+    await page.locator(".lines strong").getByText(here).waitFor();
+    await page.getByText("Europe/Berlin").first().waitFor();
+    await page.getByText(`${theirs} (America/New_York)`).waitFor();
+  };
+  await bothClocks();
+  await assertAccessible(page, "an appointment held");
   await pay(page, "pm_card_visa");
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
-  await said.first().waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
+  await bothClocks();
+  await assertAccessible(page, "an appointment booked");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Add to calendar" }).click()]);
+  assert.equal(file.suggestedFilename(), "booking.ics");
   const { lines } = await shop.api.get(`/v1/bookings/${idIn(page)}`);
   assert.deepEqual([lines[0].service, Date.parse(lines[0].unit)], ["consult", Date.parse(start)]);
 });

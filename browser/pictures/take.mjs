@@ -29,7 +29,7 @@ const NOT_ON_A_PHONE = new Set([
 
 const DAY_MS = 86_400_000;
 const VISA = { provider: "stripe", payment_method: "pm_card_visa" };
-const CSV = "section,category,price,row,seats\nStalls,A,4500,A,12\nStalls,A,4500,B,14\nStalls,A,4500,C,16\nBalcony,B,2900,D,18\nBalcony,B,2900,E,18\n";
+const CSV = "section,category,price,row,seats\nStalls,A,45,A,12\nStalls,A,45,B,14\nStalls,A,45,C,16\nBalcony,B,29,D,18\nBalcony,B,29,E,18\n";
 
 // ── The shop ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,9 +105,9 @@ async function seeTheMaps({ page, picture, shop, at, isPhone }) {
   await page.goto("/o/hall");
   await live(page);
   await picture("hall");
-  await page.getByLabel("Seats together").selectOption("2");
+  await page.getByLabel("Seats per click").selectOption("2");
   await cell(page, "A", 6 + 3 * at).click();
-  await page.locator(".map-hold").waitFor();
+  await page.locator(":is(.map-hold, .map-bar):visible").first().waitFor();
   await showMap(page, isPhone);
   await picture("hall-yours");
   await page.getByRole("link", { name: "Check out" }).click();
@@ -167,7 +167,7 @@ async function buy({ page, picture }) {
   await picture("declined");
   await page.locator('input[value="pm_card_visa"]').check();
   await button(page, /^Pay €/).click();
-  await page.getByRole("heading", { name: "It is yours" }).waitFor();
+  await page.getByRole("heading", { name: "You're booked" }).waitFor();
   await picture("booking", { whole: true });
   const ticket = page.url();
   await page.goto("/bookings");

@@ -64,11 +64,11 @@ impl What {
     /// The columns of a CSV file of these; an offer's are those of the sheet that `import` reads.
     fn columns(self, item: &Value) -> &'static [&'static str] {
         match self {
-            Self::Offers if item["kind"] == "stock" => &["key", "capacity", "price"],
+            Self::Offers if item["kind"] == "stock" => &["key", "capacity", "price_minor"],
             Self::Offers if is_drawn(item) => {
-                &["section", "category", "price", "row", "seats", "gaps", "x", "y", "angle", "curve"]
+                &["section", "category", "price_minor", "row", "seats", "gaps", "x", "y", "angle", "curve"]
             }
-            Self::Offers => &["section", "category", "price", "row", "seats"],
+            Self::Offers => &["section", "category", "price_minor", "row", "seats"],
             Self::Bookings => &[
                 "id",
                 "hold",
@@ -246,7 +246,13 @@ fn rows(what: What, item: &Value) -> Vec<Row> {
             let lines = list(&item["lines"]);
             lines.iter().map(|line| fields(item).into_iter().chain(fields(line)).collect()).collect()
         }
-        What::Offers if item["kind"] == "stock" => list(&item["stock"]["lines"]).iter().map(fields).collect(),
+        What::Offers if item["kind"] == "stock" => {
+            let in_minor = |line: &Value| {
+                let price = ("price_minor".to_owned(), line["price"].clone());
+                fields(line).into_iter().chain([price]).collect()
+            };
+            list(&item["stock"]["lines"]).iter().map(in_minor).collect()
+        }
         What::Offers => list(&item["seats"]["sections"]).iter().flat_map(plan_rows).collect(),
     }
 }
@@ -265,7 +271,7 @@ fn plan_rows(section: &Value) -> Vec<Row> {
         let fields = [
             ("section", &section["name"]),
             ("category", &section["category"]),
-            ("price", &section["price"]),
+            ("price_minor", &section["price"]),
             ("row", &row["name"]),
             ("seats", &row["seats"]),
             ("gaps", &row["gaps"]),
@@ -326,7 +332,7 @@ mod tests {
         let offer = json!({"id": "hall", "kind": "seats", "seats": {"sections": [
             {"name": "Stalls", "category": "A", "price": 4500, "rows": [{"name": "A", "seats": 20}]}]}});
         let text = written(What::Offers, Format::Csv, &[offer]);
-        assert_eq!(text, "section,category,price,row,seats\nStalls,A,4500,A,20\n");
+        assert_eq!(text, "section,category,price_minor,row,seats\nStalls,A,4500,A,20\n");
     }
 
     #[test]

@@ -76,7 +76,7 @@ export class HoldTimer extends HTMLElement {
 
   /** The way to more time: in the hold's own card, or on its page. */
   get #extension() {
-    return (this.closest(".map-hold") ?? document).querySelector(".extend");
+    return (this.closest(".map-hold, .map-bar") ?? document).querySelector(".extend");
   }
 
   #count() {

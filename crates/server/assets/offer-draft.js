@@ -1,6 +1,6 @@
 // <offer-draft data-preview="/address">: draws the preview again while somebody types, and reads a file into the sheet.
 //
-// The server draws it, as it does without this script when "Look again" is pressed; here it is only asked more often.
+// The server draws it, as it does without this script when "Update preview" is pressed; here it is only asked more often.
 
 const PAUSE_MS = 250;
 
@@ -35,7 +35,10 @@ class OfferDraft extends HTMLElement {
       const answer = await fetch(this.dataset.preview, { method: "POST", body, signal: asking.signal });
       if (!answer.ok) return;
       const drawn = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-preview-part]");
-      if (drawn) this.querySelector("[data-preview-part]").replaceWith(document.adoptNode(drawn));
+      if (!drawn) return;
+      this.querySelector("[data-preview-part]").replaceWith(document.adoptNode(drawn));
+      // What was wrong when the form was sent is told anew beside the preview, or is wrong no more.
+      document.querySelector("main > .note.bad")?.remove();
     } catch (fault) {
       // The next key that is pressed asks again.
       if (!asking.signal.aborted) console.debug(fault);

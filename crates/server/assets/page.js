@@ -1,4 +1,5 @@
-// On every page: forms say at once that they were sent, and times are shown on the visitor's own clocks.
+// On every page: forms say at once that they were sent, times are shown on the visitor's own clocks, and what is meant for
+// paper has a button for it.
 
 /** What the button says while its form is on the way. Submitting again before the answer changes nothing. */
 function say(form, button) {
@@ -37,6 +38,22 @@ addEventListener("pageshow", (event) => {
 
 const WHOLE = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
 const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+
+// An appointment is told by the clocks of its place; whoever's own show something else is told that too.
+const SLOT = { weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+for (const time of document.querySelectorAll("time[data-theirs]")) {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  const part = Object.fromEntries(new Intl.DateTimeFormat("en-GB", SLOT).formatToParts(new Date(time.dateTime)).map(({ type, value }) => [type, value]));
+  const shown = `${part.weekday} ${part.day} ${part.month} ${part.year}, ${part.hour}:${part.minute}`;
+  if (time.dataset.theirs.startsWith(shown)) continue;
+  time.textContent = `${shown} (${timeZone})`;
+  time.parentElement.hidden = false;
+}
+
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+}
 
 for (const time of document.querySelectorAll("time[data-local]")) {
   const shape = time.dataset.local === "time" ? TIME : WHOLE;

@@ -23,7 +23,7 @@ const SPOKEN_EVERY_MS = 60_000;
 
 class QueueStatus extends HTMLElement {
   connectedCallback() {
-    this.least = this.part("count").hidden ? Infinity : Number(this.part("ahead").textContent);
+    this.least = this.part("draw").hidden ? Number(this.part("ahead").textContent) : Infinity;
     this.spoken = { at: performance.now(), words: this.line() };
     this.following = new AbortController();
     follow(this.dataset.stream, undefined, {
@@ -67,7 +67,7 @@ class QueueStatus extends HTMLElement {
     this.part("line").hidden = !MOVES.has(scene);
     if (place.ahead !== null) this.count(place.ahead);
     this.part("wait").textContent = place.eta_s
-      ? `It may take ${words(...place.eta_s)}.`
+      ? `It may take ${words(place.eta_s[0], Math.max(place.eta_s[1], Number(this.dataset.leastS)))}.`
       : "Nobody can tell yet how long it will take.";
     if (isNew) this.say(this.querySelector(`[data-when="${scene}"]`).textContent);
     else if (MOVES.has(scene)) this.sayLine();
@@ -78,19 +78,20 @@ class QueueStatus extends HTMLElement {
     this.least = Math.min(this.least, ahead);
     this.part("ahead").textContent = String(this.least);
     this.part("people").textContent = this.least === 1 ? "person is" : "people are";
-    this.part("count").hidden = false;
+    this.part("next").hidden = this.least !== 0;
+    this.part("count").hidden = this.least === 0;
     this.part("draw").hidden = true;
   }
 
   line() {
-    return this.part(this.part("count").hidden ? "draw" : "count").textContent;
+    return ["draw", "next", "count"].map((name) => this.part(name)).find((part) => !part.hidden).textContent;
   }
 
   /** Where one stands, aloud: not as often as it changes. */
   sayLine() {
     const words = this.line();
     if (words === this.spoken.words || performance.now() - this.spoken.at < SPOKEN_EVERY_MS) return;
-    this.say(`${words}. ${this.part("wait").textContent}`, words);
+    this.say(`${words.replace(/\.$/, "")}. ${this.part("wait").textContent}`, words);
   }
 
   say(text, words = this.line()) {

@@ -23,8 +23,8 @@ export class SeatClaims {
   /** Units on their way. */
   claiming = new Set();
   /**
-   * Live holds by id: `{ id, units, amount, version, endsAt, mayExtend, attended }`, the end by this page's own clock that
-   * never jumps.
+   * Live holds by id: `{ id, units, together, amount, version, heldAt, endsAt, mayExtend, attended }`: how many lines it has,
+   * those of other offers too, and since when it is known here and when it ends, by this page's own clock that never jumps.
    */
   holds = new Map();
   #ofUnit = new Map();
@@ -128,12 +128,15 @@ export class SeatClaims {
     const mine = hold.lines.filter((line) => line.offer === this.model.offer);
     const units = mine.map((line) => this.model.find(line.unit)).sort((one, other) => one - other);
     const endsAt = performance.now() + hold.expires_in_ms;
-    this.holds.get(hold.id)?.attended.abort();
+    const before = this.holds.get(hold.id);
+    before?.attended.abort();
     const attended = new AbortController();
     this.signal.addEventListener("abort", () => attended.abort(), { signal: attended.signal });
     attend(hold.id, { signal: attended.signal, fresh });
     const mayExtend = hold.extensions < MOST_EXTENSIONS;
-    const kept = { id: hold.id, units, amount: hold.amount, version: hold.version, endsAt, mayExtend, attended };
+    const heldAt = before?.heldAt ?? performance.now();
+    const [together, { amount, version }] = [hold.lines.length, hold];
+    const kept = { id: hold.id, units, together, amount, version, heldAt, endsAt, mayExtend, attended };
     this.holds.set(hold.id, kept);
     units.forEach((unit) => this.#ofUnit.set(unit, kept));
     this.#remember(hold.id);

@@ -3,8 +3,11 @@
 const DRAG_FROM_PX = 6;
 const WHEEL_SPEED = 0.0016;
 
-/** `canZoom(factor)` says whether zooming would change anything: a wheel that does nothing here scrolls the page. */
-export function onGestures(canvas, { move, zoom, tap, point, canZoom }) {
+/**
+ * `canZoom(factor)` says whether zooming would change anything, `isMeant()` whether the map is what the visitor is at: a
+ * wheel that only passes over it scrolls the page, and `unmeant()` hears of it.
+ */
+export function onGestures(canvas, { move, zoom, tap, point, canZoom, isMeant, unmeant }) {
   const fingers = new Map();
   let dragging = false;
 
@@ -52,6 +55,7 @@ export function onGestures(canvas, { move, zoom, tap, point, canZoom }) {
       const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
       const factor = Math.exp(-event.deltaY * lines * WHEEL_SPEED * (event.ctrlKey ? 4 : 1));
       if (!canZoom(factor)) return;
+      if (!event.ctrlKey && !event.metaKey && !isMeant()) return unmeant();
       event.preventDefault();
       zoom(factor, place(event));
     },

@@ -12,7 +12,7 @@ export class SeatGrid {
   #section = null;
   #active = 0;
 
-  /** `describe(unit)` gives `{ state, label, claimable }`; `onClaim` and `onFocus` are told units. */
+  /** `describe(unit)` gives `{ state, label, claimable, answers }`; `onClaim` and `onFocus` are told units. */
   constructor({ host, model, describe, onClaim, onFocus }) {
     this.host = host;
     this.model = model;
@@ -103,10 +103,10 @@ export class SeatGrid {
   }
 
   #dress(cell, unit) {
-    const { state, label, claimable } = this.describe(unit);
+    const { state, label, answers } = this.describe(unit);
     cell.dataset.state = state;
     cell.setAttribute("aria-label", label);
-    cell.setAttribute("aria-disabled", String(!claimable));
+    cell.setAttribute("aria-disabled", String(!answers));
     cell.setAttribute("aria-selected", String(state === "yours"));
   }
 
@@ -124,7 +124,8 @@ export class SeatGrid {
     if (unitOf(event.target) === undefined || event.altKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      onClaim(this.#active, true);
+      // A key that is kept down is one wish.
+      if (!event.repeat) onClaim(this.#active, true);
       return;
     }
     const target = this.#target(event.key, event.ctrlKey);

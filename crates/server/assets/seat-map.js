@@ -21,12 +21,18 @@ import { layOut } from "./seat-layout.js";
 import { SeatLine } from "./seat-line.js";
 import { AVAILABLE, HELD, STATE_WORDS, SeatModel, asLayout } from "./seat-model.js";
 import { CLAIMING, LEAST_FOR_FINGERS, NUMBERS, SECTIONS, SeatPainter, YOURS, readLook } from "./seat-paint.js";
-import { furnish, legend, noteOf, yourHolds } from "./seat-panel.js";
+import { askBack, furnish, legend, noteOf, yourHolds } from "./seat-panel.js";
 
 /** With more changes than this at once, sections are repainted whole. */
 const MOST_BY_SEAT = 200;
 /** How many deltas' times are kept for those who measure. */
 const TIMES_KEPT = 256;
+/** Two clicks within this are one that was meant once. */
+const DOUBLE_CLICK_MS = 600;
+/** From this width on what is the visitor's stands beside the map; below it is a bar at the foot of the screen. */
+const BESIDE = "(min-width: 62rem)";
+/** How long a word on how to zoom stays. */
+const HINT_MS = 1_600;
 
 /** How long it is until then, in words. */
 function minutesTo(endsAt) {
@@ -42,6 +48,15 @@ function saidWhen({ message, retryAfterMs }) {
   return `${message} Try again in ${wait}.`;
 }
 
+const titleOf = ({ code }) => (code === "limit_reached" ? "That is more than one person may have." : "That did not work.");
+
+/** A limit in seats, which is what there are here; anything else in the server's words. */
+function saidTo(refusal, offer) {
+  if (refusal.code !== "limit_reached") return saidWhen(refusal);
+  const seats = (limit) => (limit === "1" ? "1 seat" : `${limit} seats`);
+  return refusal.message.replace(/ (\d+) of (\S+) and/, (as, limit, id) => (id === offer ? ` ${seats(limit)} and` : as)).replace(/;[^;]*$/, ".");
+}
+
 export class SeatMap extends HTMLElement {
   #leave = null;
   #client = new Holdfast();
@@ -51,6 +66,8 @@ export class SeatMap extends HTMLElement {
   #pointed = {};
   #party = 1;
   #category = null;
+  #isPast = false;
+  #hinting = 0;
   /** `firstPaintMs` from the data being there to the picture being there; `deltaMs` the script time of recent deltas. */
   figures = { firstPaintMs: null, deltaMs: [] };
 
@@ -248,6 +265,30 @@ export class SeatMap extends HTMLElement {
     if (left) left.textContent = this.model.freeInWords;
     const acts = { onExtend: (id) => this.#extend(id), onRelease: (id) => this.#release(id) };
     yourHolds(this.parts, this.model, this.claims, acts);
+    this.#furnishFoot();
+  }
+
+  /**
+   * What is the visitor's stands beside the map while one looks at the map, and is a bar at the foot of the screen where
+   * there is no room beside it, or where one has gone on to the table.
+   */
+  #furnishFoot() {
+    const { outcome, panel, note, yours, stage } = this.parts;
+    const isEmpty = note.childElementCount === 0 && yours.childElementCount === 0;
+    const compact = !matchMedia(BESIDE).matches || this.#isPast;
+    // The place beside the map is kept meanwhile: nothing else moves because somebody scrolls.
+    if (compact && !panel.classList.contains("compact")) outcome.style.minHeight = `${outcome.offsetHeight}px`;
+    if (!compact || isEmpty) outcome.style.minHeight = "";
+    const hadFocus = panel.contains(document.activeElement);
+    panel.classList.toggle("compact", compact);
+    if (yours.childElementCount === 0) this.#unfold(false);
+    if (hadFocus && document.activeElement === document.body) (panel.querySelector(".map-bar a, .map-bar button") ?? stage).focus({ preventScroll: true });
+  }
+
+  #unfold(open) {
+    const { panel, unfold } = this.parts;
+    panel.classList.toggle("open", open);
+    unfold.setAttribute("aria-expanded", String(open));
   }
 
   // ── Claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,22 +306,39 @@ export class SeatMap extends HTMLElement {
     const word = shown === CLAIMING ? "being claimed" : shown === YOURS ? picked : STATE_WORDS[shown];
     const price = this.model.price(this.model.sectionOf(unit).price);
     const state = ["available", "held", "booked", "blocked", "claiming", "yours"][shown];
-    return { state, label: `${this.model.words(unit)}, ${price}, ${word}`, claimable: shown === AVAILABLE };
+    const label = `${this.model.words(unit)}, ${price}, ${word}`;
+    return { state, label, claimable: shown === AVAILABLE, answers: shown === AVAILABLE || shown === YOURS };
   }
 
   #claimAround(unit, byKeyboard) {
     if (this.#picks) return this.#pick(unit);
     if (!this.model.offer) return;
     const { label, claimable, state } = this.#describe(unit);
-    if (state === "yours") return this.#say(`${label}. It is in your list.`);
-    if (!claimable) return this.#note({ kind: "plain", title: `${label}.`, text: "Choose another one." });
+    if (state === "yours") return this.#giveBack(this.claims.holdOf(unit));
+    // Its answer is on the way: the second half of a double click asks for nothing.
+    if (state === "claiming") return;
+    if (!claimable) return this.#note({ kind: "", title: `${label}.`, text: "Choose another one." });
     const party = this.model.party(unit, this.#party, this.#isFree);
     if (party) return this.#claim(party, byKeyboard);
     this.#note({
-      kind: "plain",
+      kind: "",
       title: `There are not ${this.#party} seats together here.`,
       text: "Choose a wider gap, or fewer seats at a time.",
     });
+  }
+
+  /**
+   * Who takes a seat by a click gives it back by another. Seats that are held together go together, so that is asked
+   * first, on their card. A click that follows the claim at once is the second half of a double click.
+   */
+  #giveBack({ id, units, together, heldAt }) {
+    if (performance.now() - heldAt < DOUBLE_CLICK_MS) return;
+    if (together === 1) return this.#release(id);
+    this.#unfold(true);
+    const button = askBack(this.parts, id);
+    button?.scrollIntoView({ block: "nearest" });
+    button?.focus({ preventScroll: true });
+    this.#say(`${this.model.wordsOf(units)}: held together. Give all of it back?`);
   }
 
   /** So many seats from this one on in its row, whatever their state, are picked or no longer so. */
@@ -295,7 +353,8 @@ export class SeatMap extends HTMLElement {
     this.dispatchEvent(new CustomEvent("pick", { bubbles: true, detail: { units: this.picked } }));
   }
 
-  async #claim(units, byKeyboard) {
+  /** `onward` where somebody took what was offered instead by keyboard, and is led on to it. */
+  async #claim(units, byKeyboard, onward = false) {
     this.#note(null);
     this.#pointed = {};
     this.parts.tip.hidden = true;
@@ -303,7 +362,7 @@ export class SeatMap extends HTMLElement {
     try {
       const hold = await this.claims.claim(units);
       this.#say(`${this.model.wordsOf(units)} ${units.length > 1 ? "are" : "is"} yours for ${minutesTo(hold.endsAt)}.`);
-      this.#toCard(hold.id);
+      if (onward) this.#toCard(hold.id);
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
       this.#refused(units, fault, byKeyboard);
@@ -315,13 +374,13 @@ export class SeatMap extends HTMLElement {
     const offered = taken ? refusal.alternatives.map((keys) => keys.map((key) => this.model.find(key))) : [];
     // The way forward is a page: `join_url` is for programs, and takes posts only.
     if (refusal.code === "queue_required") return this.#queue(byKeyboard);
-    const title = taken ? `${this.model.wordsOf(units)}: just taken.` : "That did not work.";
-    const text = taken && offered.length ? "Take these instead:" : taken ? "Nothing near it is free." : saidWhen(refusal);
+    const title = taken ? `${this.model.wordsOf(units)}: just taken.` : titleOf(refusal);
+    const text = taken && offered.length ? "Take these instead:" : taken ? "Nothing near it is free." : saidTo(refusal, this.dataset.offer);
     this.#pointed = { offered: offered.flat() };
     this.#drawMarks();
     const actions = offered.map((units) => ({
       label: `${this.model.wordsOf(units)} · ${this.model.price(units.length * this.model.sectionOf(units[0]).price)}`,
-      run: () => this.#claim(units, byKeyboard),
+      run: (event) => this.#claim(units, byKeyboard, event.detail === 0),
     }));
     this.#note({ kind: taken ? "held" : "bad", title, text, actions });
     if (byKeyboard) this.#toNote();
@@ -376,15 +435,19 @@ export class SeatMap extends HTMLElement {
 
   #note(note) {
     const hadFocus = this.parts.note.contains(document.activeElement);
-    this.parts.note.replaceChildren(...(note ? [noteOf(note)] : []));
+    this.parts.note.replaceChildren(...(note ? [noteOf(note, () => this.#note(null))] : []));
+    this.#furnishFoot();
     // Whoever was on one of its buttons is not sent back to the top of the page.
     if (hadFocus) (this.parts.note.querySelector("button, a") ?? this.parts.stage).focus({ preventScroll: true });
   }
 
-  /** Whoever took what was offered instead is led on to it, once its card is there. */
+  /** On to a hold, once its card is there; whoever has gone elsewhere meanwhile is not called back. */
   #toCard(id) {
     if (document.activeElement !== this.parts.stage) return;
-    requestAnimationFrame(() => this.parts.yours.querySelector(`[data-hold="${id}"] a`)?.focus({ preventScroll: true }));
+    requestAnimationFrame(() => {
+      this.#unfold(true);
+      this.parts.yours.querySelector(`[data-hold="${id}"] a`)?.focus({ preventScroll: true });
+    });
   }
 
   #say(text) {
@@ -421,10 +484,17 @@ export class SeatMap extends HTMLElement {
       move: (dx, dy) => camera.look(camera.shifted(dx, dy)),
       zoom: (factor, at) => camera.look(camera.zoomed(factor, at)),
       canZoom: (factor) => camera.zoomed(factor).scale !== camera.view.scale,
+      isMeant: () => parts.stage.contains(document.activeElement),
+      unmeant: () => this.#hint(),
       tap: (at, pointer) => this.#tap(at, pointer === "touch"),
       point: (at) => this.#point(at),
     });
     new ResizeObserver(() => this.#resized()).observe(parts.stage);
+    const passed = new IntersectionObserver(([seen]) => ((this.#isPast = !seen.isIntersecting), this.#furnishFoot()));
+    passed.observe(parts.top);
+    signal.addEventListener("abort", () => passed.disconnect());
+    matchMedia(BESIDE).addEventListener("change", () => this.#furnishFoot(), { signal });
+    parts.unfold.addEventListener("click", () => this.#unfold(!parts.panel.classList.contains("open")));
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", () => (this.#relook(), this.painter.paint(), this.#drawMarks()), { signal });
     }
@@ -487,21 +557,45 @@ export class SeatMap extends HTMLElement {
     if (section === this.#pointed.section && unit === this.#pointed.unit) return;
     const party = unit !== undefined && this.painter.level === NUMBERS ? this.model.party(unit, this.#party, this.#isFree) : null;
     this.#pointed = { ...this.#pointed, section, unit, units: party ?? [] };
-    this.parts.marks.style.cursor = party || (section && this.painter.level !== NUMBERS) ? "pointer" : "";
+    const own = unit !== undefined && this.claims.holdOf(unit) !== undefined;
+    this.parts.marks.style.cursor = party || own || (section && this.painter.level !== NUMBERS) ? "pointer" : "";
     this.#drawMarks();
     this.#tip(at, section, unit);
   }
 
   #tip(at, section, unit) {
     const { tip } = this.parts;
+    clearTimeout(this.#hinting);
     tip.hidden = !section || (unit === undefined && this.painter.level !== SECTIONS);
     if (tip.hidden) return;
     const share = `${section.free} of ${section.seats} free`;
     const about = `${section.name} · ${section.category} · ${this.model.price(section.price)} · ${share}`;
-    tip.textContent = unit === undefined ? about : this.#describe(unit).label;
-    const x = Math.max(8, Math.min(at[0] + 14, this.painter.size.width - tip.offsetWidth - 8));
-    const above = at[1] - tip.offsetHeight - 18;
-    tip.style.transform = `translate(${Math.round(x)}px, ${Math.round(above > 4 ? above : at[1] + 24)}px)`;
+    const own = unit !== undefined && this.claims.holdOf(unit) ? ". Click to give back" : "";
+    tip.textContent = unit === undefined ? about : this.#describe(unit).label + own;
+    // Over the middle of the seat, wherever the pointer is on it.
+    const seat = unit !== undefined && this.painter.level === NUMBERS;
+    const [[x, y], reach] = seat ? [this.painter.pointOf(unit), this.camera.view.scale * 0.55] : [at, 10];
+    this.#placeTip(x, y - reach - 6, y + reach + 6);
+  }
+
+  /** Above the one height, or below the other where there is no room; never cut off. */
+  #placeTip(x, above, below) {
+    const { tip } = this.parts;
+    const left = Math.max(8, Math.min(x - tip.offsetWidth / 2, this.painter.size.width - tip.offsetWidth - 8));
+    const top = above - tip.offsetHeight > 4 ? above - tip.offsetHeight : below;
+    tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+
+  /** The wheel scrolls the page, and says once how it would zoom. */
+  #hint() {
+    const { tip } = this.parts;
+    const key = /mac|iphone|ipad/i.test(navigator.platform) ? "⌘" : "Ctrl";
+    tip.textContent = `Hold ${key} to zoom, or click the map first`;
+    tip.hidden = false;
+    const [x, y] = this.camera.centre;
+    this.#placeTip(x, y, y);
+    clearTimeout(this.#hinting);
+    this.#hinting = setTimeout(() => (tip.hidden = true), HINT_MS);
   }
 
   /** The seat that has the keyboard is shown on the map too. */

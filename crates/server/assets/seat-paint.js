@@ -357,6 +357,56 @@ export class SeatPainter {
       mark(focus, 0.54, 0.16, this.look.ground);
       mark(focus, 0.54, 0.1, this.look.ink);
     }
+    context.setLineDash([]);
+    if (this.level === NUMBERS) this.#pinRows(context);
+  }
+
+  /** A row whose left end is out of the picture has its name at the edge, so that a number never stands alone. */
+  #pinRows(context) {
+    const size = 12 * this.ratio;
+    context.font = `650 ${size}px ${this.look.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (const place of this.layout.sections.filter(({ box }) => this.#isVisible(box))) {
+      const places = place.seats();
+      place.section.rows.forEach((row, index) => {
+        const ends = [-1, 1].map((side) => this.#pixel(place.rowEnd(index, side)));
+        // Around a pitch some rows begin on the right.
+        const turned = ends[1][0] < ends[0][0];
+        if (!this.#isInside(...ends[turned ? 1 : 0])) this.#pinRow(context, place, places, row, turned);
+      });
+    }
+  }
+
+  #pinRow(context, { section }, places, row, turned) {
+    const seat = (at) => {
+      const unit = (turned ? row.first + row.seats - 1 - at : row.first + at) - section.first;
+      return this.#pixel([places[2 * unit], places[2 * unit + 1]]);
+    };
+    let first = 0;
+    while (first < row.seats && !this.#isInside(...seat(first))) first += 1;
+    if (first === row.seats) return;
+    // Beside the first seat in the picture, towards those that are not.
+    const [x, y] = seat(first);
+    const [bx, by] = seat(Math.max(0, first - 1));
+    const away = Math.hypot(bx - x, by - y) || 1;
+    const [half, high] = [context.measureText(row.name).width / 2 + 5 * this.ratio, 10 * this.ratio];
+    const reach = Math.min(1, (this.#scale * 0.85) / away);
+    const cx = between(half + 2 * this.ratio, x + (bx - x) * reach, this.#marks.width - half - 2 * this.ratio);
+    const cy = between(high + 2 * this.ratio, y + (by - y) * reach, this.#marks.height - high - 2 * this.ratio);
+    context.beginPath();
+    context.roundRect(cx - half, cy - high, 2 * half, 2 * high, 5 * this.ratio);
+    context.fillStyle = this.look.ground;
+    context.fill();
+    context.lineWidth = this.ratio;
+    context.strokeStyle = this.look.edge;
+    context.stroke();
+    context.fillStyle = this.look.ink;
+    context.fillText(row.name, cx, cy + this.ratio);
+  }
+
+  #isInside(x, y) {
+    return x >= 0 && y >= 0 && x <= this.#base.width && y <= this.#base.height;
   }
 
   /** Where seats have no names yet, their sections keep theirs. */
@@ -381,6 +431,11 @@ export class SeatPainter {
     const { index, first } = this.model.sectionOf(unit);
     const places = this.layout.sections[index].seats();
     return [places[2 * (unit - first)], places[2 * (unit - first) + 1]];
+  }
+
+  /** Where a seat is in the picture, in CSS pixels. */
+  pointOf(unit) {
+    return this.#pixel(this.placeOf(unit)).map((at) => at / this.ratio);
   }
 
   /** Where the pixel lies in the plan. */
@@ -434,6 +489,8 @@ function largest({ outline, middle: [x, y], box }, reachOf) {
   }
   return least;
 }
+
+const between = (least, wanted, most) => Math.max(least, Math.min(wanted, most));
 
 function disc(context, radius, colour) {
   context.beginPath();

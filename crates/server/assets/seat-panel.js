@@ -19,7 +19,13 @@ export function furnish(model, { limit, picks }) {
     line: element("span", {}, "Connecting"),
     voice: element("p", { class: "visually-hidden", role: "status" }),
     note: element("div", { class: "map-note" }),
-    yours: element("ul", { class: "map-yours", "aria-label": "Your seats" }),
+    yours: element("ul", { class: "map-yours", id: "your-seats", "aria-label": "Your seats" }),
+    unfold: element(
+      "button",
+      { type: "button", class: "map-unfold quiet-button", "aria-expanded": "false", "aria-controls": "your-seats", "aria-label": "Your seats, all of them" },
+      icon("M6 15l6-6 6 6"),
+    ),
+    top: element("span", { class: "map-top", "aria-hidden": "true" }),
     categories: element("div", { class: "map-categories", role: "group", "aria-label": "Show a category" }),
     legend: element("ul", { class: "map-legend", "aria-label": "What the shapes mean" }),
     party: partySize(Math.min(limit ?? USUAL_PARTY, USUAL_PARTY)),
@@ -35,23 +41,38 @@ export function furnish(model, { limit, picks }) {
     element("div", { class: "map-tools" }, parts.closer, parts.farther, parts.whole),
     element("p", { class: "map-line" }, parts.line),
     parts.tip,
+    parts.top,
   );
-  const outcome = element("div", { class: "map-outcome" }, parts.note, parts.yours);
-  parts.root = element("div", { class: "map" }, parts.stage, outcome, controls(parts, picks), table(parts, picks), parts.voice);
+  parts.bar = bar(parts.unfold);
+  parts.panel = element("div", { class: "map-panel" }, parts.note, parts.yours, parts.bar.root);
+  parts.outcome = element("div", { class: "map-outcome" }, parts.panel);
+  const party = field("Seats per click", parts.party);
+  party.classList.add("map-party");
+  const controls = element("div", { class: "map-controls" }, parts.categories, parts.legend);
+  const around = [parts.stage, parts.outcome, controls, table(parts, picks), parts.voice];
+  parts.root = element("div", { class: "map" }, ...(picks ? [] : [party]), ...around);
   return parts;
 }
 
-function controls(parts, picks) {
-  const party = picks ? [] : [field("Seats together", parts.party)];
-  return element("div", { class: "map-controls" }, ...party, parts.categories, parts.legend);
+/** What is the visitor's in one line: for a narrow screen, and for whoever has scrolled on to the table. */
+function bar(unfold) {
+  const words = element("strong", {});
+  const sum = element("span", { class: "quiet small" });
+  const clock = Object.assign(new HoldTimer(), { className: "timer" });
+  clock.append(element("span", { role: "timer", "aria-label": "Time left" }));
+  const pay = element("a", { class: "button" }, "Check out");
+  const what = element("p", { class: "map-bar-what" }, words, " ", sum);
+  const open = element("p", { class: "map-bar-open" }, "Your seats");
+  return { words, sum, clock, pay, root: element("div", { class: "map-bar", hidden: true }, what, open, pay, unfold) };
 }
 
 function table(parts, picks) {
   const picker = field("Section", parts.sections);
   const scroller = element("div", { class: "map-scroller" }, parts.grid);
   const title = element("h2", { id: "seats-by-row" }, "Seats by row");
-  const help = `Arrow keys move, Home and End jump, Enter ${picks ? "picks" : "takes"} the seat.`;
-  const about = element("div", {}, parts.sectionFigures, element("p", { class: "quiet small" }, help));
+  const enter = picks ? "Enter picks the seat." : "Enter takes the seat, or gives it back.";
+  const help = `Arrow keys move, Home and End jump. ${enter}`;
+  const about = element("div", {}, parts.sectionFigures, element("p", { class: "quiet small map-keys" }, help));
   const head = element("div", { class: "map-table-head" }, picker, about);
   return element("section", { class: "map-table", "aria-labelledby": "seats-by-row" }, title, head, scroller);
 }
@@ -108,6 +129,33 @@ export function yourHolds(parts, model, claims, { onExtend, onRelease }) {
     card.querySelector("hold-timer").endsAt = hold.endsAt;
     if (!hold.mayExtend) card.querySelector(".extend")?.remove();
   }
+  inOneLine(parts.bar, model, [...claims.holds.values()]);
+}
+
+/** The same in one line: the one hold with its way to pay, or how many there are; the clock is that of the next to end. */
+function inOneLine({ root, words, sum, clock, pay }, model, holds) {
+  root.hidden = holds.length === 0;
+  // A clock without a hold would count from nowhere.
+  if (root.hidden) return clock.remove();
+  const next = holds.reduce((one, other) => (other.endsAt < one.endsAt ? other : one));
+  const seats = holds.reduce((sum, { units }) => sum + units.length, 0);
+  words.textContent = holds.length === 1 ? model.wordsOf(next.units) : `${seats} seats`;
+  sum.textContent = model.price(holds.reduce((sum, { amount }) => sum + amount, 0));
+  clock.dataset.name = model.wordsOf(next.units);
+  clock.toggleAttribute("data-may-extend", next.mayExtend);
+  clock.endsAt = next.endsAt;
+  if (!clock.isConnected) pay.before(clock);
+  pay.hidden = holds.length > 1;
+  pay.href = `/holds/${next.id}`;
+}
+
+/** Asks on its card whether a hold of several seats is to be given back. Answers with the button that does. */
+export function askBack(parts, id) {
+  const card = parts.yours.querySelector(`[data-hold="${id}"]`);
+  const button = card?.querySelector(".give-back");
+  card?.classList.add("asked");
+  button?.addEventListener("blur", () => card.classList.remove("asked"), { once: true });
+  return button;
 }
 
 /** Whoever is on a card that goes is led to the next one, or to the map. */
@@ -118,7 +166,7 @@ function takeAway(card, stage) {
   if (hadFocus) (next?.querySelector("a") ?? stage).focus({ preventScroll: true });
 }
 
-function yourHold(model, { id, units, amount, endsAt, mayExtend }, { onExtend, onRelease }) {
+function yourHold(model, { id, units, together, amount, endsAt, mayExtend }, { onExtend, onRelease }) {
   const words = model.wordsOf(units);
   const act = (label, attributes, run) => {
     const button = element("button", { type: "button", "aria-label": `${label} ${words}`, ...attributes }, label);
@@ -136,18 +184,19 @@ function yourHold(model, { id, units, amount, endsAt, mayExtend }, { onExtend, o
   clock.append(figure);
   const pay = element("a", { class: "button", href: `/holds/${id}` }, "Check out");
   const longer = act("Extend", { class: "extend quiet-button" }, onExtend);
-  const back = act("Give back", { class: "quiet-button" }, onRelease);
+  const back = act("Give back", { class: "give-back quiet-button" }, onRelease);
   return element(
     "li",
     { "data-hold": id, class: "map-hold" },
     element("p", { class: "map-hold-head" }, element("strong", {}, words), clock),
     element("p", { class: "quiet small" }, `${model.price(amount)} · yours until the clock runs out`),
+    element("p", { class: "small map-hold-ask" }, `Held together: all ${together} go back.`),
     element("div", { class: "actions" }, pay, longer, back),
   );
 }
 
 /** What happened, and what can be done about it in one tap. */
-export function noteOf({ kind, title, text, actions = [], link }) {
+export function noteOf({ kind, title, text, actions = [], link }, onClose) {
   const buttons = actions.map(({ label, run }) => {
     const button = element("button", { type: "button" }, label);
     button.addEventListener("click", run);
@@ -156,6 +205,9 @@ export function noteOf({ kind, title, text, actions = [], link }) {
   if (link) buttons.push(element("a", { class: "button", href: link.href }, link.label));
   const note = element("div", { class: `note ${kind}`, role: "alert" }, element("p", {}, element("strong", {}, title), " ", text));
   if (buttons.length) note.append(element("div", { class: "actions" }, ...buttons));
+  const close = element("button", { type: "button", class: "map-close", "aria-label": "Close this note" }, icon("M6 6l12 12M18 6L6 18"));
+  close.addEventListener("click", onClose);
+  note.append(close);
   return note;
 }
 

@@ -26,6 +26,7 @@ class StockLines extends HTMLElement {
       const capacity = units.length === 1 ? counts.capacity : Number(form.dataset.capacity);
       const percent = Math.min(100, Math.floor((100 * remaining) / capacity));
       form.querySelector('[data-live="gauge"]').setAttribute("width", String(percent));
+      form.querySelector('[data-live="qty"]').hidden = remaining === 0;
       const button = form.querySelector("button");
       if (button.getAttribute("aria-busy") === "true") continue;
       button.disabled = remaining === 0;

@@ -218,9 +218,11 @@ impl From<Refusal> for Problem {
 
 fn limit_detail(limit: &Limit) -> String {
     match limit {
-        Limit::PerHolder { offer, limit, used, asked } => format!(
-            "One holder may have {limit} of {offer}; this one has {used}, held and booked, and asked for {asked} more."
-        ),
+        Limit::PerHolder { offer, limit, used, asked } => {
+            format!(
+                "You can have up to {limit} of {offer} and already have {used}; {asked} more were asked for."
+            )
+        }
         Limit::Extensions { limit } => format!("A hold can be extended {limit} times."),
         Limit::Unconfirmed { offer, limit, asked } => format!(
             "At most {limit} of {offer} can be held at a time without being booked, and {asked} were asked for at once. \

@@ -80,6 +80,7 @@ fn pages() -> OpenApiRouter<Shared> {
         .route("/holds/{id}/book", post(ui::checkout::book))
         .route("/bookings", get(ui::bookings::list).layer(large()))
         .route("/bookings/{id}", get(ui::booking::read))
+        .route("/bookings/{id}/calendar.ics", get(ui::booking::calendar))
         .route("/bookings/{id}/cancel", post(ui::booking::cancel))
         .merge(lab())
 }

@@ -33,7 +33,8 @@ use crate::{
     key,capacity,price\n  \
     mug,100,9.00\n\n\
     A plan may also have gaps (the seats of a row after which there is an aisle: 5 15) and x, y, angle, \
-    curve of a section. Prices are written like 45.00, or all of them in minor units: 4500. JSON is one offer as POST /v1/offers takes it, or a \
+    curve of a section. Prices are written like 45 or 45.00; a column price_minor instead of price has them in \
+    minor units: 4500. Commas, semicolons or tabs stand between the columns. JSON is one offer as POST /v1/offers takes it, or a \
     list of them, as `holdfast export offers` writes it."
 )]
 pub struct ImportArgs {

@@ -1,7 +1,7 @@
 use crate::support::{KEY, Server, done, file, folder, holdfast, run, text};
 
 const PLAN: &str =
-    "section,category,price,row,seats\nStalls,A,4500,A,20\nStalls,A,4500,B,18\nBox,B,9000,X,4\n";
+    "section,category,price_minor,row,seats\nStalls,A,4500,A,20\nStalls,A,4500,B,18\nBox,B,9000,X,4\n";
 
 #[test]
 fn a_plan_is_previewed_imported_and_exported_again() {
@@ -35,9 +35,9 @@ fn a_plan_is_previewed_imported_and_exported_again() {
 fn a_drawn_plan_comes_back_as_it_was() {
     let folder = folder();
     let data = folder.path().join("data");
-    let drawn = "section,category,price,row,seats,gaps,x,y,angle,curve\n\
+    let drawn = "section,category,price_minor,row,seats,gaps,x,y,angle,curve\n\
         Stalls,A,4500,A,20,5 15,0,0,,40\nStalls,A,4500,B,20,,0,0,,40\nLeft,B,2950,L,4,,-12,3,20,\n";
-    let as_people_write = drawn.replace("4500", "45.00").replace("2950", "29.5");
+    let as_people_write = drawn.replace("price_minor", "price").replace("4500", "45").replace("2950", "29.5");
     let plan = file(&folder, "plan.csv", &as_people_write);
     run(&["import", &plan, "--offer", "opera", "--data", text(&data)]).expect(0);
     let export = ["export", "offers", "--offer", "opera", "--format", "csv", "--data", text(&data)];
@@ -47,12 +47,12 @@ fn a_drawn_plan_comes_back_as_it_was() {
 #[test]
 fn every_fault_is_reported_with_its_line() {
     let folder = folder();
-    let text = "section,category,price,row,seats\nStalls,A,4500,A,0\nStalls,A,45.00,B,20\nStalls,A,4500,C\n";
+    let text = "section,category,price,row,seats\nStalls,A,45,A,0\nStalls,A,cheap,B,20\nStalls,A,45,C\n";
     let plan = file(&folder, "plan.csv", text);
     let wrong = run(&["import", &plan, "--offer", "opera", "--dry-run"]).expect(2).err;
     for part in [
         "plan.csv:2: seats must be 1 to 10000",
-        "plan.csv:3: price 45.00 is not written like the one on line 2",
+        "plan.csv:3: price must be written like 45 or 45.00, not \"cheap\"",
         "plan.csv:4: has 4 fields",
     ] {
         assert!(wrong.contains(part), "{wrong}");
@@ -68,7 +68,7 @@ fn every_fault_is_reported_with_its_line() {
 fn offers_travel_from_folder_to_folder_without_a_server() {
     let folder = folder();
     let (one, other) = (folder.path().join("one"), folder.path().join("other"));
-    let plan = file(&folder, "stock.csv", "key,capacity,price\nGA,500,3000\n");
+    let plan = file(&folder, "stock.csv", "key,capacity,price\nGA,500,30\n");
     run(&["import", &plan, "--offer", "fest", "--data", text(&one)]).expect(0);
     let exported = folder.path().join("offers.json");
     run(&["export", "offers", "--data", text(&one), "--output", text(&exported)]).expect(0);

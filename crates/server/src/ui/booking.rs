@@ -1,14 +1,18 @@
 //! A booking: a ticket with its code, and the way to cancel it.
 
 use askama::Template;
-use axum::{extract::State, http::Uri, response::Response};
-use holdfast_domain::{Booking, BookingState, Command, Payment, PaymentState, Refusal};
+use axum::{
+    extract::State,
+    http::{Uri, header},
+    response::{IntoResponse, Response},
+};
+use holdfast_domain::{Booking, BookingId, BookingState, Command, Payment, PaymentState, Refusal};
 use holdfast_engine::ledger::BookingView;
 
-use super::{Form, Posted, Visitor, checkout, form, led, lines::LineWords, own_page, qr, words};
+use super::{Form, Posted, Visitor, checkout, form, ics, led, lines::LineWords, own_page, qr, words};
 use crate::{
     app::{App, Shared},
-    problem::Problem,
+    problem::{Code, Problem},
     routes::{Of, OfBooking},
 };
 
@@ -19,7 +23,11 @@ struct BookingPage {
     hold: String,
     state: &'static str,
     stands: Stands,
+    /// What was booked, by the name of its offer.
+    kicker: String,
     lines: Vec<LineWords>,
+    /// Whether there is something to put into a calendar.
+    has_times: bool,
     total: String,
     payment: Option<&'static str>,
     /// Of one that failed: why.
@@ -72,6 +80,32 @@ impl Stands {
     }
 }
 
+async fn own(app: &App, id: BookingId, visitor: &Visitor) -> Result<BookingView, Problem> {
+    let view = app.ledger().booking(id).await?;
+    view.filter(|view| view.booking.holder == *visitor.holder()).ok_or_else(Problem::unknown_booking)
+}
+
+/// `GET /bookings/{id}/calendar.ics`: its appointments, for the visitor's own calendar.
+pub(crate) async fn calendar(
+    State(app): State<Shared>,
+    Of(id): OfBooking,
+    visitor: Visitor,
+) -> Result<Response, Problem> {
+    let own = own(&app, id, &visitor).await?;
+    let file = match own.booking.state {
+        BookingState::Confirmed => ics::file(&own),
+        _ => None,
+    };
+    let file =
+        file.ok_or_else(|| Problem::new(Code::NotFound, "There is no appointment in this booking."))?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/calendar; charset=utf-8"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"booking.ics\""),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok((headers, file).into_response())
+}
+
 /// `GET /bookings/{id}`.
 pub(crate) async fn read(
     State(app): State<Shared>,
@@ -79,9 +113,7 @@ pub(crate) async fn read(
     visitor: Visitor,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let view = app.ledger().booking(id).await?;
-    let own = view.filter(|view| view.booking.holder == *visitor.holder());
-    let own = own.ok_or_else(Problem::unknown_booking)?;
+    let own = own(&app, id, &visitor).await?;
     let query = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let mut response = own_page(&visitor, &BookingPage::of(&app, &own, &query))?;
     visitor.renew(&app, &mut response);
@@ -103,14 +135,19 @@ impl BookingPage {
         };
         let id = booking.id.to_string();
         let payment = booking.payment.as_deref();
+        let lines: Vec<LineWords> = booking
+            .lines
+            .iter()
+            .map(|line| LineWords::of(line, view.offer_of(line), booking.currency))
+            .collect();
+        let mut names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+        names.dedup();
         Self {
             hold: booking.hold.to_string(),
             state: booking.state.as_str(),
-            lines: booking
-                .lines
-                .iter()
-                .map(|line| LineWords::of(line, view.offer_of(line), booking.currency))
-                .collect(),
+            kicker: names.join(" · "),
+            has_times: lines.iter().any(|line| line.at.is_some()),
+            lines,
             total: words::money(booking.amount, booking.currency),
             payment: payment.map(|payment| payment_words(payment.state, &stands)),
             why: not_booked(payment),

@@ -81,7 +81,7 @@ impl Card {
     }
 }
 
-/// `Row A, seat 4, Stalls · Row A, seat 5, Stalls · 3 more`; of an appointment, when it is.
+/// `Row A, seat 4, Stalls · Row A, seat 5, Stalls · 3 more`; of an appointment, when it is and what.
 fn in_short(lines: &[LineWords]) -> String {
     let named = lines.iter().take(LINES_NAMED).map(|line| {
         let more = line.more.as_ref().map(|more| format!(", {more}")).unwrap_or_default();

@@ -6,7 +6,7 @@ use axum::{
     http::{StatusCode, Uri},
     response::{IntoResponse, Redirect, Response},
 };
-use holdfast_domain::{Command, HoldState, PaymentState, Refusal, Relaxed, hold::MAX_EXTENSIONS};
+use holdfast_domain::{Command, HoldState, Kind, PaymentState, Refusal, Relaxed, hold::MAX_EXTENSIONS};
 use holdfast_engine::ledger::{HoldView, Reply};
 
 use super::{
@@ -34,6 +34,8 @@ struct HoldPage {
     checkout: checkout::Way,
     /// How long it is kept for whoever leaves this page; `None` where that changes nothing.
     leaving: Option<String>,
+    /// What is kept, as its holder would call it.
+    yours: &'static str,
     key: String,
 }
 
@@ -112,6 +114,7 @@ async fn shown(app: &App, visitor: &Visitor, view: &HoldView, query: &Form) -> R
                 declined: declined(app, visitor, view, query).await?,
                 checkout: checkout::Way::of(app, view),
                 leaving: leave_keep_s(app, view).map(words::seconds),
+                yours: yours(view),
                 key: form::fresh_key(),
             };
             let mut response = own_page(visitor, &page)?;
@@ -122,6 +125,18 @@ async fn shown(app: &App, visitor: &Visitor, view: &HoldView, query: &Form) -> R
             over(visitor, view, false)
         }
         HoldState::Released { .. } => over(visitor, view, true),
+    }
+}
+
+fn yours(view: &HoldView) -> &'static str {
+    match &view.hold.lines[..] {
+        [line] => match view.offer_of(line).kind() {
+            Kind::Seats => "your seat",
+            Kind::Slots => "your appointment",
+            Kind::Stock => "what you hold",
+        },
+        lines if lines.iter().all(|line| view.offer_of(line).kind() == Kind::Seats) => "your seats",
+        _ => "what you hold",
     }
 }
 

@@ -9,8 +9,10 @@ pub(super) struct LineWords {
     pub offer: String,
     pub name: String,
     pub what: String,
-    /// Where and when it is, if there is more to say.
+    /// Where and what it is, if there is more to say.
     pub more: Option<String>,
+    /// When it begins, for the visitor's own clocks.
+    pub at: Option<String>,
     pub qty: u32,
     pub sum: String,
     /// What a form names it by, to ask for it again.
@@ -32,6 +34,7 @@ impl LineWords {
             name: offer.def().name.clone(),
             what,
             more,
+            at: begins(line, offer),
             qty: line.qty,
             sum: words::money(sum, currency),
             again: again(line, offer),
@@ -42,19 +45,33 @@ impl LineWords {
 fn described(line: &Line, offer: &Offer) -> (String, Option<String>) {
     match offer.inventory() {
         Inventory::Seats(plan) => {
-            let row = plan.row_of(line.unit);
             let section = plan.section_of(line.unit);
-            let seat = format!("Row {}, seat {}", row.name, line.unit - row.first + 1);
-            (seat, Some(section.name.clone()))
+            (words::seat(plan, line.unit), Some(section.name.clone()))
         }
         Inventory::Stock(lines) => (lines[line.unit as usize].key.clone(), None),
         Inventory::Slots(calendar) => {
+            // When it is matters most; whose clocks show that is said with it.
+            let begins = calendar.begins(line.unit);
+            let zone = match calendar.twin(begins) {
+                // The time says it already.
+                Some(_) => calendar.timezone().to_owned(),
+                None => {
+                    format!("{}, {}", calendar.timezone(), words::offset(calendar.local(begins).offset_s))
+                }
+            };
             let service = line.service.and_then(|at| calendar.services().get(usize::from(at)));
-            let what = service.map(|service| format!("{}, {} minutes", service.key, service.minutes));
-            let start = words::day_and_time(calendar, calendar.begins(line.unit));
-            let when = format!("{start} ({})", calendar.timezone());
-            (what.unwrap_or_default(), Some(when))
+            let what =
+                service.map(|service| format!("{}, {} min", words::capital(&service.key), service.minutes));
+            let more = [what, Some(zone)].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+            (words::day_and_time(calendar, begins), Some(more))
         }
+    }
+}
+
+fn begins(line: &Line, offer: &Offer) -> Option<String> {
+    match offer.inventory() {
+        Inventory::Slots(calendar) => Some(calendar.begins(line.unit).to_string()),
+        Inventory::Seats(_) | Inventory::Stock(_) => None,
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod checkout;
 pub(crate) mod fault;
 mod form;
 pub(crate) mod hold;
+mod ics;
 pub(crate) mod lab;
 mod led;
 mod lines;
@@ -32,7 +33,7 @@ pub(crate) mod shop;
 mod slots;
 mod stock;
 mod visitor;
-mod words;
+pub(crate) mod words;
 
 use askama::Template;
 use axum::{

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::{
     extract::State,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use holdfast_domain::OfferId;
@@ -43,11 +43,15 @@ struct Waiting {
     number: u32,
     ahead: Option<u32>,
     wait: Option<String>,
+    /// While everybody's place is taken it may take as long as one may stay, however quickly people left lately.
+    least_s: u32,
     refresh_s: u32,
 }
 
 impl Waiting {
-    fn of(standing: &Standing) -> Self {
+    fn of(standing: &Standing, board: &Board) -> Self {
+        let is_full = board.inside >= board.plan.max_active as usize;
+        let least_s = if is_full { board.plan.session_s } else { 0 };
         Self {
             scene: match (standing.state, standing.room) {
                 (TicketState::Waiting, RoomState::Paused) => "paused",
@@ -56,7 +60,8 @@ impl Waiting {
             early: standing.room == RoomState::Scheduled,
             number: standing.number,
             ahead: standing.ahead,
-            wait: standing.eta_s.map(|(from, to)| wait(from, to)),
+            wait: standing.eta_s.map(|(from, to)| wait(from, to.max(least_s))),
+            least_s,
             refresh_s: standing.retry_after_ms.div_ceil(1000),
         }
     }
@@ -87,6 +92,7 @@ pub(crate) async fn read(
     State(app): State<Shared>,
     caller: Caller,
     Of(id): InOffer,
+    uri: Uri,
 ) -> Result<Response, Problem> {
     let view = app.ledger().offer(&id).await?.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
     let board = app.rooms.board(&id).await?;
@@ -101,7 +107,10 @@ pub(crate) async fn read(
     match standing.as_ref().map(|standing| standing.state) {
         Some(TicketState::Ready) => enter(&app, &id, &caller).await,
         Some(TicketState::Admitted | TicketState::Open) => Ok(led_to(&format!("/o/{id}"))),
-        _ => shown(view.offer.def().name.clone(), &id, &board, standing.as_ref(), &caller),
+        _ => {
+            let has_left = uri.query().is_some_and(|query| query.starts_with("left"));
+            shown(view.offer.def().name.clone(), &id, &board, standing.as_ref(), &caller, has_left)
+        }
     }
 }
 
@@ -111,8 +120,10 @@ fn shown(
     board: &Board,
     standing: Option<&Standing>,
     caller: &Caller,
+    has_left: bool,
 ) -> Result<Response, Problem> {
     let note = match board.state {
+        _ if has_left => Some("You have left the queue."),
         RoomState::Paused => {
             Some("The queue is paused: nobody is let in for a moment. You can join it all the same.")
         }
@@ -136,7 +147,7 @@ fn shown(
         may_join: board.state != RoomState::Closed,
         by_lot: undrawn.is_some(),
         commitment,
-        place: standing.map(Waiting::of),
+        place: standing.map(|standing| Waiting::of(standing, board)),
     });
     let mut response = page?;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -187,7 +198,7 @@ pub(crate) async fn leave(
 ) -> Result<Response, Problem> {
     let left = app.rooms.leave(&id, room::visitor(&caller)?, caller.tokens()).await;
     left.map_err(|denied| Problem::denied(&id, denied))?;
-    let mut response = led_to(&format!("/o/{id}"));
+    let mut response = led_to(&format!("/o/{id}/queue?left"));
     room::forget(&app, &mut response, &id);
     Ok(response)
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use holdfast_domain::{Ask, Conflict, Inventory, Limit, Money, Offer, OfferId, Pick, Refusal};
+use holdfast_domain::{Ask, Conflict, Inventory, Kind, Limit, Money, Offer, OfferId, Pick, Refusal};
 
 use super::{Posted, form, led, own_page, words};
 use crate::{app::App, problem::Problem};
@@ -46,7 +46,7 @@ pub(super) async fn to_hold(
         }
         Refusal::SoldOut { .. } => ("Not enough left", sold_out(asks), Vec::new()),
         Refusal::LimitReached(limit) => {
-            ("That is more than one person may have", limit_words(&limit), Vec::new())
+            ("That is more than one person may have", limit_words(&limit, view.offer.kind()), Vec::new())
         }
         Refusal::NotOnSale { opens_at, .. } => ("Not on sale", not_on_sale(opens_at), Vec::new()),
         Refusal::HoldReleased | Refusal::HoldExpired | Refusal::UnknownHold => {
@@ -97,7 +97,10 @@ fn in_the_way(conflict: &Conflict, offer: &Offer) -> String {
 /// A unit's key as people would say it.
 fn unit_words(offer: &Offer, key: &str) -> String {
     match offer.inventory() {
-        Inventory::Seats(_) => format!("seat {key}"),
+        Inventory::Seats(plan) => match plan.find(key) {
+            Some(unit) => words::seat(plan, unit),
+            None => key.to_owned(),
+        },
         Inventory::Stock(_) => key.to_owned(),
         Inventory::Slots(calendar) => match calendar.find(key) {
             Some(unit) => words::day_and_time(calendar, calendar.begins(unit)),
@@ -118,9 +121,8 @@ fn alternative(offer: &Offer, asks: &[Ask], units: &[String]) -> Option<Alternat
             let together = Money::new(prices.map(Money::minor).sum()).ok()?;
             let price = words::money(together, offer.currency());
             let fields = units.iter().map(|unit| ("unit", unit.clone())).collect();
-            Some(Alternative {
-                label: units.join(", "), more: format!("{} · {price}", section.name), fields
-            })
+            let label = words::seats(plan, units);
+            Some(Alternative { label, more: format!("{} · {price}", section.name), fields })
         }
         Inventory::Slots(calendar) => {
             let service = asks.iter().find_map(|ask| match &ask.pick {
@@ -129,7 +131,11 @@ fn alternative(offer: &Offer, asks: &[Ask], units: &[String]) -> Option<Alternat
             })?;
             let start = calendar.begins(calendar.find(units.first()?)?);
             let fields = vec![("service", service.clone()), ("start", calendar.local(start).to_string())];
-            Some(Alternative { label: words::day_and_time(calendar, start), more: service, fields })
+            Some(Alternative {
+                label: words::day_and_time(calendar, start),
+                more: words::capital(&service),
+                fields,
+            })
         }
         Inventory::Stock(_) => None,
     }
@@ -147,11 +153,20 @@ fn sold_out(asks: &[Ask]) -> String {
     format!("There are not {} to be had together now. {advice}", words::count(wanted))
 }
 
-fn limit_words(limit: &Limit) -> String {
+/// In the buyer's own figures, and what they are figures of.
+fn limit_words(limit: &Limit, kind: Kind) -> String {
+    let thing = match kind {
+        Kind::Seats => "seat",
+        Kind::Slots => "appointment",
+        Kind::Stock => "ticket",
+    };
     match limit {
-        Limit::PerHolder { limit, used, asked, .. } => format!(
-            "Each person may have {limit}. You have {used}, held and booked, and asked for {asked} more. \
-             What you give back you may choose anew."
+        Limit::PerHolder { limit, used: 0, asked, .. } => {
+            format!("You can have up to {}, and asked for {asked}.", words::plural((*limit).into(), thing))
+        }
+        Limit::PerHolder { limit, used, .. } => format!(
+            "You can have up to {} and already have {used}. Give some back to choose others.",
+            words::plural((*limit).into(), thing)
         ),
         Limit::Extensions { limit } => format!("A hold can be extended {limit} times."),
         Limit::Unconfirmed { limit, asked, .. } => format!(
@@ -162,7 +177,7 @@ fn limit_words(limit: &Limit) -> String {
 
 fn not_on_sale(opens_at: Option<holdfast_domain::Moment>) -> String {
     match opens_at {
-        Some(opens) => format!("The sale opens at {}.", words::in_utc(opens)),
+        Some(opens) => format!("The sale opens on {}.", words::in_utc(opens)),
         None => "The sale has closed.".to_owned(),
     }
 }

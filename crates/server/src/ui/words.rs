@@ -1,8 +1,9 @@
 //! Figures, money and times as people read them.
 
 use holdfast_domain::{
-    Currency, Kind, Moment, Money,
+    Currency, Kind, Moment, Money, UnitNo,
     schedule::{Calendar, LocalTime},
+    seat_plan::SeatPlan,
 };
 use jiff::{Timestamp, civil::DateTime, tz::Offset};
 
@@ -64,13 +65,67 @@ pub(super) fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{ending}", count(number))
 }
 
+/// `Row A, seat 12`.
+pub(super) fn seat(plan: &SeatPlan, unit: UnitNo) -> String {
+    let row = plan.row_of(unit);
+    format!("Row {}, seat {}", row.name, unit - row.first + 1)
+}
+
+/// `Row A, seats 12 and 13` where all stand in one row, else each by its key.
+pub(super) fn seats(plan: &SeatPlan, keys: &[String]) -> String {
+    let units: Vec<UnitNo> = keys.iter().filter_map(|key| plan.find(key)).collect();
+    let [first, .., last] = units[..] else {
+        return units.first().map_or_else(|| keys.join(", "), |&unit| seat(plan, unit));
+    };
+    let row = plan.row_of(first);
+    if units.len() < keys.len() || units.iter().any(|&unit| plan.row_of(unit).first != row.first) {
+        return keys.join(", ");
+    }
+    let number = |unit: UnitNo| (unit - row.first + 1).to_string();
+    let before: Vec<String> = units[..units.len() - 1].iter().map(|&unit| number(unit)).collect();
+    format!("Row {}, seats {} and {}", row.name, before.join(", "), number(last))
+}
+
+/// With a capital letter: `Consult`.
+pub(super) fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}", letters.as_str())
+}
+
 /// Words that stood within others, as a sentence of their own.
 pub(super) fn sentence(words: &str) -> String {
-    let mut letters = words.trim().chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    let rest = letters.as_str();
-    let end = if rest.ends_with(['.', '!', '?']) { "" } else { "." };
-    format!("{first}{rest}{end}")
+    let words = capital(words.trim());
+    let end = if words.ends_with(['.', '!', '?']) { "" } else { "." };
+    words + end
+}
+
+/// Text that names code between backticks, as HTML: everything else in it stays what it is.
+pub(crate) fn with_code(text: &str) -> String {
+    let mut html = String::with_capacity(text.len() + 16);
+    let parts: Vec<&str> = text.split('`').collect();
+    for (at, part) in parts.iter().enumerate() {
+        // A backtick that has no partner is a backtick.
+        let is_code = at % 2 == 1 && at + 1 < parts.len();
+        let stray = if at % 2 == 1 && !is_code { "`" } else { "" };
+        html.push_str(if is_code { "<code>" } else { stray });
+        for letter in part.chars() {
+            match letter {
+                '&' => html.push_str("&amp;"),
+                '<' => html.push_str("&lt;"),
+                '>' => html.push_str("&gt;"),
+                '"' => html.push_str("&quot;"),
+                letter => html.push(letter),
+            }
+        }
+        html.push_str(if is_code { "</code>" } else { "" });
+    }
+    html
+}
+
+/// A name of ours as HTML that may go on in the next line after a part of it, `unknown_` and `offer`.
+pub(crate) fn breakable(name: &str) -> String {
+    name.replace('_', "_<wbr>")
 }
 
 /// `One is`, `12 are`.
@@ -145,6 +200,13 @@ mod tests {
         assert_eq!(shown(4500, "CHF"), "45.00 CHF");
         assert_eq!(shown(0, "USD"), "Free");
         assert_eq!(sum(Money::ZERO, Currency::new("USD").unwrap()), "$0.00");
+    }
+
+    #[test]
+    fn code_stands_between_backticks() {
+        assert_eq!(with_code("ask `me` & <you>"), "ask <code>me</code> &amp; &lt;you&gt;");
+        assert_eq!(with_code("`a` and `<b>`"), "<code>a</code> and <code>&lt;b&gt;</code>");
+        assert_eq!(with_code("a ` alone"), "a ` alone");
     }
 
     #[test]

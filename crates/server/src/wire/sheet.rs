@@ -7,10 +7,11 @@
 //! A plan may say more: after which seats of a row the aisles are (`gaps`), and how a section lies on the map (`x`, `y`,
 //! `angle`, `curve`), which is said on any of its lines and holds for all of them.
 //!
-//! Prices are written as people write them, `45.00`, or as whole numbers of minor units, `4500`; in one sheet all the same
-//! way, because a 45 among prices like 45.00 could be either.
+//! Prices are written as people write them, `45` or `45.00`; a column named `price_minor` has them as whole numbers of
+//! minor units instead, `4500`, as the API has them and as `holdfast export` writes them.
 //!
-//! The heading says which of the two it is; columns may stand in any order. Every line is checked by the domain's
+//! The heading says which of the two it is, and whether commas, semicolons or tabs stand between the columns, which may be
+//! in any order. Every line is checked by the domain's
 //! own rules, and every fault is reported with the line it stands on.
 
 use std::collections::HashMap;
@@ -41,21 +42,28 @@ const SEATS: [&str; 5] = ["section", "category", "price", "row", "seats"];
 const GAPS: &str = "gaps";
 const SHAPE: [&str; 4] = ["x", "y", "angle", "curve"];
 const STOCK: [&str; 3] = ["key", "capacity", "price"];
+/// Instead of `price`: in minor units.
+const PRICE_MINOR: &str = "price_minor";
 
 /// Reads a sheet whole, or says everything that is wrong with it. Its currency has so many decimals.
 pub fn parse_sheet(bytes: &[u8], decimals: usize) -> Result<Sheet, Vec<SheetFault>> {
     let bytes = ending_lines_once(bytes);
-    let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(&*bytes);
+    let mut reader = ReaderBuilder::new()
+        .trim(Trim::All)
+        .comment(Some(b'#'))
+        .delimiter(between_columns(&bytes))
+        .from_reader(&*bytes);
     let headings = reader.headers().map_err(|fault| vec![unreadable(&fault, &bytes)])?.clone();
-    let mut sheet = match columns(&headings)? {
+    let (columns, in_minor) = columns(&headings)?;
+    let mut sheet = match columns {
         Columns::Seats { at, gaps, shape } => Reading::Seats(Plan { at, gaps, shape, ..Plan::default() }),
         Columns::Stock(at) => Reading::Stock(Lines { at, ..Lines::default() }),
     };
-    let mut prices = Prices { decimals, first: None };
+    let prices = Prices { decimals, in_minor };
     let mut faults = Vec::new();
     for record in reader.into_records() {
         let fault = match record {
-            Ok(record) => sheet.read(&record, line_of(record.position(), &bytes), &mut prices).err(),
+            Ok(record) => sheet.read(&record, line_of(record.position(), &bytes), prices).err(),
             Err(fault) => Some(unreadable(&fault, &bytes)),
         };
         faults.extend(fault);
@@ -69,6 +77,16 @@ fn ending_lines_once(bytes: &[u8]) -> Vec<u8> {
     let next = bytes.iter().skip(1).copied().map(Some).chain([None]);
     let kept = bytes.iter().copied().zip(next).filter(|&pair| pair != (b'\r', Some(b'\n')));
     kept.map(|(byte, _)| byte).collect()
+}
+
+/// What stands between the columns: of comma, semicolon and tab the one that the heading has most of. Spreadsheets of
+/// countries that write 45,00 use semicolons, and what is copied out of one has tabs.
+fn between_columns(bytes: &[u8]) -> u8 {
+    let mut lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#');
+    let heading = lines.next().unwrap_or_default();
+    let many = |mark: u8| heading.iter().filter(|&&byte| byte == mark).count();
+    // The last of equals wins: where there is none of them, the comma.
+    [b'\t', b';', b','].into_iter().max_by_key(|&mark| many(mark)).unwrap_or(b',')
 }
 
 /// The reader's place is where the record before ended; empty lines may lie between.
@@ -95,12 +113,16 @@ enum Columns {
     Stock([usize; 3]),
 }
 
-/// Where each column stands, or which are missing.
-fn columns(headings: &StringRecord) -> Result<Columns, Vec<SheetFault>> {
+/// Where each column stands and whether prices are in minor units, or which are missing.
+fn columns(headings: &StringRecord) -> Result<(Columns, bool), Vec<SheetFault>> {
     // Excel begins a UTF-8 file with a mark that is no part of the first heading.
     let found: Vec<String> =
         headings.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_ascii_lowercase()).collect();
-    let at = |name: &&str| found.iter().position(|heading| heading == name);
+    let in_minor = found.iter().any(|heading| heading == PRICE_MINOR);
+    let at = |name: &&str| {
+        let name = if in_minor && *name == "price" { PRICE_MINOR } else { name };
+        found.iter().position(|heading| heading == name)
+    };
     let stranger = |known: &[&str]| found.iter().find(|heading| !known.contains(&heading.as_str())).cloned();
     let looks_like_stock = at(&"capacity").is_some();
     let (needed, known): (&[&str], Vec<&str>) = match looks_like_stock {
@@ -108,7 +130,10 @@ fn columns(headings: &StringRecord) -> Result<Columns, Vec<SheetFault>> {
         false => (&SEATS, [&SEATS[..], &[GAPS], &SHAPE].concat()),
     };
     let fault = |what: String| Err(vec![SheetFault { line: 1, what }]);
-    if let Some(stranger) = stranger(&known) {
+    if in_minor && found.iter().any(|heading| heading == "price") {
+        return fault(format!("there is a column price and a column {PRICE_MINOR}; keep one of them"));
+    }
+    if let Some(stranger) = stranger(&known).filter(|name| name != PRICE_MINOR) {
         return fault(format!("there is no column {stranger:?}; the columns are {}", known.join(", ")));
     }
     let missing: Vec<&str> = needed.iter().filter(|name| at(name).is_none()).copied().collect();
@@ -120,10 +145,11 @@ fn columns(headings: &StringRecord) -> Result<Columns, Vec<SheetFault>> {
         ));
     }
     let place = |name: &str| at(&name).expect("none is missing");
-    Ok(match looks_like_stock {
+    let columns = match looks_like_stock {
         true => Columns::Stock(STOCK.map(place)),
         false => Columns::Seats { at: SEATS.map(place), gaps: at(&GAPS), shape: SHAPE.map(|name| at(&name)) },
-    })
+    };
+    Ok((columns, in_minor))
 }
 
 enum Reading {
@@ -151,7 +177,7 @@ struct Lines {
 }
 
 impl Reading {
-    fn read(&mut self, record: &StringRecord, line: u64, prices: &mut Prices) -> Result<(), SheetFault> {
+    fn read(&mut self, record: &StringRecord, line: u64, prices: Prices) -> Result<(), SheetFault> {
         let read = match self {
             Self::Seats(plan) => plan.read(record, line, prices),
             Self::Stock(lines) => lines.read(record, line, prices),
@@ -170,12 +196,12 @@ impl Reading {
 }
 
 impl Plan {
-    fn read(&mut self, record: &StringRecord, line: u64, prices: &mut Prices) -> Result<(), String> {
+    fn read(&mut self, record: &StringRecord, line: u64, prices: Prices) -> Result<(), String> {
         let [name, category, price, row, seats] = self.at.map(|at| record[at].to_owned());
         let gaps = gaps(self.gaps.map_or("", |at| &record[at]))?;
         let place = self.place(record)?;
         let row = RowDef { gaps, ..RowDef::new(row, number("seats", &seats)?) };
-        let section = SectionDef::new(name, category, prices.read(&price, line)?, [row.clone()]);
+        let section = SectionDef::new(name, category, prices.read(&price)?, [row.clone()]);
         // A plan of this row alone meets every rule that is about one row.
         let alone = SectionDef { shape: shape(place, 0), ..section.clone() };
         SeatPlan::new(&mut [alone]).map_err(|fault| in_sheet_words(&fault))?;
@@ -190,7 +216,7 @@ impl Plan {
                 self.sections.push(section);
                 self.places.push(place);
             }
-            Some(at) => self.join(at, section, place)?,
+            Some(at) => self.join(at, section, place, prices)?,
         }
         Ok(())
     }
@@ -207,11 +233,17 @@ impl Plan {
     }
 
     /// One more row of a section, if the line agrees with those before.
-    fn join(&mut self, at: usize, more: SectionDef, place: [Option<i32>; 4]) -> Result<(), String> {
+    fn join(
+        &mut self,
+        at: usize,
+        more: SectionDef,
+        place: [Option<i32>; 4],
+        prices: Prices,
+    ) -> Result<(), String> {
         let (known, said) = (&mut self.sections[at], &mut self.places[at]);
         let name = &known.name;
         if (&known.category, known.price) != (&more.category, more.price) {
-            let (category, price) = (&known.category, known.price.minor());
+            let (category, price) = (&known.category, prices.show(known.price));
             return Err(format!(
                 "section {name} has category {category} and price {price} on the lines before"
             ));
@@ -257,7 +289,7 @@ fn gaps(text: &str) -> Result<Vec<u32>, String> {
 }
 
 impl Lines {
-    fn read(&mut self, record: &StringRecord, line: u64, prices: &mut Prices) -> Result<(), String> {
+    fn read(&mut self, record: &StringRecord, line: u64, prices: Prices) -> Result<(), String> {
         let [key, capacity, price] = self.at.map(|at| record[at].to_owned());
         let key = text::visible("key", &key, 64).map_err(|fault| in_sheet_words(&fault))?;
         let capacity = number("capacity", &capacity)?;
@@ -267,7 +299,7 @@ impl Lines {
         if let Some(first) = self.keys.insert(key.clone(), line) {
             return Err(format!("key {key} stands on line {first} already"));
         }
-        self.lines.push(StockLine { key, capacity, price: prices.read(&price, line)? });
+        self.lines.push(StockLine { key, capacity, price: prices.read(&price)? });
         Ok(())
     }
 }
@@ -277,38 +309,36 @@ fn number(field: &str, text: &str) -> Result<u32, String> {
 }
 
 /// How the prices of a sheet are written.
+#[derive(Clone, Copy)]
 struct Prices {
     decimals: usize,
-    /// The line of the first that says which way it is, and whether it has a decimal point.
-    first: Option<(u64, bool)>,
+    in_minor: bool,
 }
 
 impl Prices {
-    fn read(&mut self, text: &str, line: u64) -> Result<Money, String> {
-        let has_point = text.contains(['.', ',']);
-        let minor = if has_point { minor_units(text, self.decimals) } else { text.parse().ok() };
+    fn read(self, text: &str) -> Result<Money, String> {
+        let minor = if self.in_minor { text.parse().ok() } else { minor_units(text, self.decimals) };
         let minor: u64 = minor.ok_or_else(|| self.like(text))?;
-        // Nothing is nothing, however it is written.
-        let (first, as_before) = *self.first.get_or_insert((line, has_point));
-        if minor == 0 {
-            self.first = self.first.filter(|_| first != line);
-        } else if as_before != has_point {
-            let way = if as_before { "with decimals" } else { "in minor units" };
-            return Err(format!(
-                "price {text} is not written like the one on line {first}, {way}; write all prices the same way"
-            ));
-        }
         Money::new(minor).map_err(|fault| fault.to_string().replacen(':', "", 1))
     }
 
-    fn like(&self, text: &str) -> String {
+    /// A price as the sheet would write it.
+    fn show(self, price: Money) -> String {
+        let minor = price.minor();
+        if self.in_minor || self.decimals == 0 {
+            return minor.to_string();
+        }
+        let digits = format!("{minor:0>width$}", width = self.decimals + 1);
+        let (whole, part) = digits.split_at(digits.len() - self.decimals);
+        format!("{whole}.{part}")
+    }
+
+    fn like(self, text: &str) -> String {
         match self.decimals {
-            0 => format!("price must be a whole number, not {text:?}"),
-            decimals => {
-                let example = format!("45.{:0<decimals$}", "");
-                let minor = example.replace('.', "");
-                format!("price must be written like {example}, or {minor} in minor units, not {text:?}")
+            decimals @ 1.. if !self.in_minor => {
+                format!("price must be written like 45 or 45.{:0<decimals$}, not {text:?}", "")
             }
+            _ => format!("price must be a whole number, not {text:?}"),
         }
     }
 }
@@ -347,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_in_any_order_of_columns() {
-        let sheet = parse_sheet(b"\xef\xbb\xbfRow,Seats,Section,Category,Price\nA,20,Stalls,A,4500\n# a note\nB,18,Stalls,A,4500\nC,4,Box,B,900\n", 2);
+        let sheet = parse_sheet(b"\xef\xbb\xbfRow,Seats,Section,Category,Price\nA,20,Stalls,A,45\n# a note\nB,18,Stalls,A,45.00\nC,4,Box,B,9\n", 2);
         let Ok(Sheet::Seats(sections)) = sheet else { panic!("{sheet:?}") };
         let rows: Vec<usize> = sections.iter().map(|section| section.rows.len()).collect();
         assert_eq!((sections.len(), rows), (2, vec![2, 1]));
@@ -355,8 +385,7 @@ mod tests {
 
     #[test]
     fn stock_is_told_apart_by_its_heading() {
-        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,3000\nVIP,20,9000\n", 2)
-        else {
+        let Ok(Sheet::Stock(lines)) = parse_sheet(b"key,capacity,price\nGA,500,30\nVIP,20,90\n", 2) else {
             panic!()
         };
         assert_eq!(lines[1].key, "VIP");
@@ -365,22 +394,22 @@ mod tests {
     #[test]
     fn every_fault_names_its_line() {
         let text = "section,category,price,row,seats\n\
-            Stalls,A,4500,A,20\n\
-            Stalls,A,4500,B,0\n\
-            Stalls,A,45.00,C,20\n\
-            Stalls,A,4500,A,20\n\
-            Stalls,B,4500,D,20\n\
-            ,A,4500,E,20\n\
-            Stalls,A,4500,F F,20\n\
-            Stalls,A,4500,G,twenty\n\
+            Stalls,A,45,A,20\n\
+            Stalls,A,45,B,0\n\
+            Stalls,A,45.000,C,20\n\
+            Stalls,A,45,A,20\n\
+            Stalls,B,45,D,20\n\
+            ,A,45,E,20\n\
+            Stalls,A,45,F F,20\n\
+            Stalls,A,45,G,twenty\n\
             Stalls,A\n";
         assert_eq!(
             faults(text),
             [
                 "3: seats must be 1 to 10000",
-                "4: price 45.00 is not written like the one on line 2, in minor units; write all prices the same way",
+                "4: price must be written like 45 or 45.00, not \"45.000\"",
                 "5: row A stands on line 2 already; row names are unique in an offer",
-                "6: section Stalls has category A and price 4500 on the lines before",
+                "6: section Stalls has category A and price 45.00 on the lines before",
                 "7: section must be 1 to 100 characters",
                 "8: row must not contain spaces",
                 "9: seats must be a whole number, not \"twenty\"",
@@ -413,10 +442,10 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_written_one_way_or_the_other() {
-        let prices = |prices: &[&str], decimals| {
+    fn prices_are_read_as_people_write_them_unless_the_column_says_minor() {
+        let prices = |column: &str, prices: &[&str], decimals| {
             let lines = prices.iter().enumerate().map(|(at, price)| format!("K{at},5,\"{price}\"\n"));
-            let text = format!("key,capacity,price\n{}", lines.collect::<String>());
+            let text = format!("key,capacity,{column}\n{}", lines.collect::<String>());
             match parse_sheet(text.as_bytes(), decimals) {
                 Ok(Sheet::Stock(lines)) => {
                     Ok(lines.iter().map(|line| line.price.minor()).collect::<Vec<_>>())
@@ -425,15 +454,31 @@ mod tests {
                 Err(faults) => Err(faults[0].what.clone()),
             }
         };
-        assert_eq!(prices(&["0", "45.00", "29,5", "0"], 2).unwrap(), [0, 4500, 2950, 0]);
-        assert_eq!(prices(&["0", "4500", "2950"], 2).unwrap(), [0, 4500, 2950]);
-        assert_eq!(prices(&["4500"], 0).unwrap(), [4500]);
-        assert!(prices(&["45.00", "29"], 2).unwrap_err().contains("not written like the one on line 2"));
+        assert_eq!(prices("price", &["0", "45.00", "29,5", "45"], 2).unwrap(), [0, 4500, 2950, 4500]);
+        assert_eq!(prices("price_minor", &["0", "4500", "45"], 2).unwrap(), [0, 4500, 45]);
+        assert_eq!(prices("price", &["4500"], 0).unwrap(), [4500]);
         assert_eq!(
-            prices(&["4.500"], 2).unwrap_err(),
-            "price must be written like 45.00, or 4500 in minor units, not \"4.500\""
+            prices("price", &["4.500"], 2).unwrap_err(),
+            "price must be written like 45 or 45.00, not \"4.500\""
         );
-        assert_eq!(prices(&["1.5"], 0).unwrap_err(), "price must be a whole number, not \"1.5\"");
+        let whole = "price must be a whole number, not \"1.5\"";
+        assert_eq!(prices("price", &["1.5"], 0).unwrap_err(), whole);
+        assert_eq!(prices("price_minor", &["1.5"], 2).unwrap_err(), whole);
+        assert_eq!(
+            prices("price,price_minor", &["45\",\"4500"], 2).unwrap_err(),
+            "there is a column price and a column price_minor; keep one of them"
+        );
+    }
+
+    #[test]
+    fn columns_stand_apart_by_commas_semicolons_or_tabs() {
+        let read = |text: &str| match parse_sheet(text.as_bytes(), 2) {
+            Ok(Sheet::Stock(lines)) => lines.iter().map(|line| line.price.minor()).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read("key,capacity,price\nGA,5,45.00\n"), [4500]);
+        assert_eq!(read("# from abroad\nkey;capacity;price\nGA;5;45,00\n"), [4500]);
+        assert_eq!(read("key\tcapacity\tprice\nGA\t5\t45\n"), [4500]);
     }
 
     #[test]
@@ -445,7 +490,7 @@ mod tests {
 
     #[test]
     fn a_heading_that_is_none_is_refused_first() {
-        assert_eq!(faults("Stalls,A,4500,A,20\n").len(), 1);
+        assert_eq!(faults("Stalls,A,45,A,20\n").len(), 1);
         assert_eq!(
             faults("section,category,price,row\n"),
             ["1: the heading must name section, category, price, row, seats; missing: seats"]

@@ -212,23 +212,37 @@ async fn an_offer_is_drawn_up_looked_at_and_put_on_sale() {
 }
 
 #[tokio::test]
+async fn a_section_without_a_name_is_not_left_out() {
+    let app = TestApp::embedded().await;
+    let client = organiser(&app).await;
+    let plan = "key=k1&name=Hall&id=hall2&currency=EUR&sections=2&section_0=Stalls&category_0=A&price_0=45&first_row_0=A\
+                &rows_0=2&seats_0=10&section_1=&category_1=&price_1=45&first_row_1=C&rows_1=2&seats_1=10&do=create";
+    let page = post(&client, "/admin/new/seats", plan).await.expect(400);
+    shows(&page, &["Section 2: give it a name and a category, or remove it."]);
+    app.admin().get("/v1/offers/hall2").await.expect(404);
+    let empty = plan.replace("first_row_1=C&rows_1=2&seats_1=10", "first_row_1=&rows_1=&seats_1=");
+    place(post(&client, "/admin/new/seats", &empty).await);
+}
+
+#[tokio::test]
 async fn a_sheet_is_pasted_and_every_fault_names_its_line() {
     let app = TestApp::embedded().await;
     let client = organiser(&app).await;
-    let sheet = "section%2Ccategory%2Cprice%2Crow%2Cseats%0D%0AStalls%2CA%2C4500%2CA%2C20%0D%0ABox%2CB%2C900%2CB%2C4%0D%0A";
+    let sheet = "section%2Ccategory%2Cprice%2Crow%2Cseats%0D%0AStalls%2CA%2C45%2CA%2C20%0D%0ABox%2CB%2C9%2CB%2C4%0D%0A";
     let common = "key=k1&name=Sheet&id=sheet&currency=EUR";
     shows(
         &post(&client, "/admin/new/csv", &format!("{common}&sheet={sheet}&do=preview")).await.expect(200),
-        &["24 seats", "Box"],
+        &["24 seats", "Box", "€45.00", "€9.00"],
     );
-    let wrong = sheet.replace("2C20", "2Ctwenty");
+    let wrong = sheet.replace("2C20", "2Ctwenty").replace("B%2C4", "B%2Cfour");
     let page =
         post(&client, "/admin/new/csv", &format!("{common}&sheet={wrong}&do=create")).await.expect(400);
-    shows(&page, &["Line 2: seats must be a whole number"]);
+    shows(&page, &["<li>Line 2: seats must be a whole number", "<li>Line 3: seats must be a whole number"]);
+    assert_eq!(text(&page).matches("Line 2:").count(), 1, "a fault is told once");
     let led = place(post(&client, "/admin/new/csv", &format!("{common}&sheet={sheet}&do=create")).await);
     assert_eq!(led, "/admin/offers/sheet?done=created");
     assert_eq!(app.admin().get("/v1/offers/sheet").await.json()["counts"]["capacity"], 24);
-    let stock = "key%2Ccapacity%2Cprice%0AGA%2C500%2C3000%0A";
+    let stock = "key%3Bcapacity%3Bprice_minor%0AGA%3B500%3B3000%0A";
     let led = place(
         post(
             &client,
@@ -237,7 +251,7 @@ async fn a_sheet_is_pasted_and_every_fault_names_its_line() {
         )
         .await,
     );
-    shows(&client.get(&led).await.expect(200), &["It is on sale.", "Capacity of GA"]);
+    shows(&client.get(&led).await.expect(200), &["It is on sale.", "Capacity of GA", "€30.00"]);
 }
 
 #[tokio::test]
@@ -249,6 +263,11 @@ async fn stock_and_calendars_are_put_on_sale_and_changed() {
     place(post(&client, "/admin/new/stock", stock).await);
     let led = place(post(&client, "/admin/offers/fest/change", "line=GA&capacity=7").await);
     shows(&client.get(&led).await, &["Changed.", "value=\"7\""]);
+    let line = json!({"offer": "fest", "unit": "GA", "qty": 4});
+    let seller = app.seller().await;
+    seller.hold(json!({"holder": "carol", "lines": [line]})).await;
+    let page = post(&client, "/admin/offers/fest/change", "line=GA&capacity=3").await.expect(409);
+    shows(&page, &["GA: 4 are held or booked; capacity cannot go below that.", "value=\"3\""]);
     shows(&client.get("/admin/offers/fest").await, &["Take off sale"]);
     place(post(&client, "/admin/offers/fest/units", "do=block&unit=GA").await);
     shows(&client.get("/admin/offers/fest").await, &["Put back on sale"]);
@@ -451,11 +470,11 @@ async fn an_appointment_reads_as_its_buyer_reads_it() {
     let client = organiser(&app).await;
     let line = json!({"offer": "dr-lee", "service": "consult", "start": "2026-11-16T09:00:00+01:00"});
     let hold = app.admin().hold(json!({"holder": "alice", "lines": [line]})).await;
-    shows(&client.get("/admin/offers/dr-lee").await, &["consult, 30 minutes, Mon 16 Nov 2026, 09:00"]);
+    shows(&client.get("/admin/offers/dr-lee").await, &["Mon 16 Nov 2026, 09:00, Consult, 30 min"]);
     let id = app.admin().book(&hold, "k").await.expect(201).json()["id"].as_str().unwrap().to_owned();
-    let whole = "consult, 30 minutes, Mon 16 Nov 2026, 09:00 (Europe/Berlin)";
+    let whole = "Mon 16 Nov 2026, 09:00, Consult, 30 min · Europe/Berlin, UTC+01:00";
     shows(&client.get("/admin/bookings").await, &[whole]);
-    let parts = ["consult, 30 minutes", "Mon 16 Nov 2026, 09:00 (Europe/Berlin)"];
+    let parts = ["Consult, 30 min · Europe/Berlin", "Mon 16 Nov 2026, 09:00"];
     shows(&client.get(&format!("/admin/bookings/{id}")).await, &parts);
     let story = client.get("/admin/journal?offer=dr-lee&unit=2026-11-16T08:00Z").await.expect(200);
     shows(&story, &["<h1>Mon 16 Nov 2026, 09:00 (Europe/Berlin)"]);

@@ -272,7 +272,7 @@ async fn more_than_the_limit_at_once_is_no_matter_of_waiting() {
     assert!(detail["detail"].as_str().unwrap().contains("At most 6 of hall"), "{detail}");
     app.admin().patch("/v1/offers/hall", json!({"limit_per_holder": 2})).await.expect(200);
     let detail = one.post("/v1/holds", row("A", 7)).await.expect_problem(409, "limit_reached").json();
-    assert!(detail["detail"].as_str().unwrap().contains("One holder may have 2"), "{detail}");
+    assert!(detail["detail"].as_str().unwrap().contains("You can have up to 2 of"), "{detail}");
     let left = app.client().get("/v1/offers/hall").await.expect(200).json();
     assert_eq!(left["counts"]["held"], 0, "and nothing was taken");
 }

@@ -114,7 +114,7 @@ async fn limits_count_what_is_held_and_booked() {
     app.admin().post("/v1/holds", seat("alice", "A-2")).await.expect(201);
     let refused =
         app.admin().post("/v1/holds", seat("alice", "A-3")).await.expect_problem(409, "limit_reached");
-    assert!(refused.json()["detail"].as_str().unwrap().contains("may have 2 of hall"));
+    assert!(refused.json()["detail"].as_str().unwrap().contains("up to 2 of hall and already have 2"));
     app.admin().post("/v1/holds", seat("bob", "A-3")).await.expect(201);
 }
 

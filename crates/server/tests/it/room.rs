@@ -538,7 +538,9 @@ async fn the_queue_page_works_without_scripts() {
     );
     assert_eq!(waiting.header("cache-control"), "no-store");
     let left = bob.post_form("/o/hall/queue/leave").await.expect(303);
-    assert_eq!(left.header("location"), "/o/hall");
+    assert_eq!(left.header("location"), "/o/hall/queue?left");
+    let told = text(&bob.get("/o/hall/queue?left").await.expect(200));
+    assert!(told.contains("You have left the queue."), "{told}");
     app.admin().put(ROOM, json!({"method": "passthrough"})).await.expect(200);
     assert_eq!(bob.get("/o/hall/queue").await.expect(303).header("location"), "/o/hall");
 }

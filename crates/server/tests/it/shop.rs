@@ -78,7 +78,7 @@ async fn a_whole_purchase_without_a_script() {
 
     let ticket = text(&browser.get(&booking).await.expect(200));
     assert!(
-        ticket.contains("It is yours") && ticket.contains("class=\"qr\"") && ticket.contains("Paid"),
+        ticket.contains("You're booked") && ticket.contains("class=\"qr\"") && ticket.contains("Paid"),
         "{ticket}"
     );
     assert_eq!(place(&browser.get(&hold).await.expect(303)), booking, "the hold's page leads to the booking");
@@ -250,7 +250,7 @@ async fn leaving_changes_nothing_where_it_is_turned_off_or_paid_elsewhere() {
         let read = browser.get(&format!("/v1{hold}")).await.expect(200).json();
         assert_eq!(read["expires_in_ms"], 600_000);
         let page = text(&browser.get(&hold).await.expect(200));
-        assert!(page.contains("10:00") && !page.contains("Should this page close"), "{page}");
+        assert!(page.contains("10:00") && !page.contains("If you close this page"), "{page}");
     }
 }
 
@@ -270,7 +270,7 @@ async fn a_declined_card_leaves_the_hold_for_another() {
     let page = text(&browser.get(&declined).await.expect(200));
     assert!(page.contains("The card was not charged") && page.contains("Row A, seat 1"), "{page}");
     let booking = pay(&page, "pm_card_visa").await;
-    assert!(text(&browser.get(&booking).await.expect(200)).contains("It is yours"));
+    assert!(text(&browser.get(&booking).await.expect(200)).contains("You're booked"));
 }
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn who_comes_second_is_shown_what_to_have_instead() {
     let refused = second.submit("/o/hall/hold", &[("key", &key), ("unit", "A-5")]).await.expect(409);
     assert!(refused.header("content-type").starts_with("text/html"));
     let page = text(&refused);
-    assert!(page.contains("Just taken") && page.contains("seat A-5"), "{page}");
+    assert!(page.contains("Just taken") && page.contains("Row A, seat 5"), "{page}");
     let (key, unit) = (hidden(&page, "alternatives", "key"), hidden(&page, "alternatives", "unit"));
     let led = second.submit("/o/hall/hold", &[("key", &key), ("unit", &unit)]).await.expect(303);
     assert!(text(&second.get(&place(&led)).await.expect(200)).contains("Yours, for now"));
@@ -353,7 +353,17 @@ async fn stock_and_slots_are_held_through_their_forms() {
     let start = "2026-11-16T09:00:00+01:00";
     let fields = [("key", key.as_str()), ("service", "consult"), ("start", start)];
     let led = browser.submit("/o/dr-lee/hold", &fields).await.expect(303);
-    assert!(text(&browser.get(&place(&led)).await).contains("Mon 16 Nov 2026, 09:00 (Europe/Berlin)"));
+    let held = text(&browser.get(&place(&led)).await);
+    assert!(held.contains("<strong>Mon 16 Nov 2026, 09:00</strong>"), "{held}");
+    assert!(held.contains("Consult, 30 min · Europe/Berlin, UTC+01:00"), "{held}");
+    let key = hidden(&held, "/book\"", "key");
+    let led = browser.submit(&format!("{}/book", place(&led)), &[("key", &key)]).await.expect(303);
+    let file = format!("{}/calendar.ics", place(&led));
+    let calendar = browser.get(&file).await.expect(200);
+    assert!(calendar.header("content-type").starts_with("text/calendar"));
+    let calendar = text(&calendar);
+    assert!(calendar.contains("DTSTART:20261116T080000Z\r\nDTEND:20261116T083000Z\r\n"), "{calendar}");
+    app.client().get(&file).await.expect(404);
     assert!(!text(&browser.get(week).await).contains(start), "what is taken is not shown");
     let refused = app.client().submit("/o/dr-lee/hold", &fields).await.expect(409);
     assert!(text(&refused).contains("Have these instead") && text(&refused).contains("name=\"start\""));
@@ -375,7 +385,7 @@ async fn a_night_on_which_clocks_go_back_shows_both_of_its_times() {
     let ask = |start| [("key", key.as_str()), ("service", "consult"), ("start", start)];
     let led = place(&browser.submit("/o/dr-lee/hold", &ask(at[0])).await.expect(303));
     let held = text(&browser.get(&led).await);
-    assert!(held.contains("Sun 31 Oct 2027, 02:30 UTC+02:00 (Europe/Berlin)"), "{held}");
+    assert!(held.contains("<strong>Sun 31 Oct 2027, 02:30 UTC+02:00</strong>"), "{held}");
     let page = text(&browser.get("/o/dr-lee?from=2027-10-31").await);
     assert!(
         page.contains("second, UTC+01:00") && !page.contains(at[0]),
@@ -423,7 +433,7 @@ async fn a_seat_that_is_off_sale_went_to_nobody_quicker() {
     let browser = app.client();
     let key = hidden(&text(&browser.get("/o/hall").await), "seat-form", "key");
     let page = text(&browser.submit("/o/hall/hold", &[("key", &key), ("unit", "A-5")]).await.expect(409));
-    assert!(page.contains("does not sell seat A-5") && !page.contains("quicker"), "{page}");
+    assert!(page.contains("does not sell Row A, seat 5") && !page.contains("quicker"), "{page}");
 }
 
 #[tokio::test]

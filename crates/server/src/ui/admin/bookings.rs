@@ -6,7 +6,7 @@ use holdfast_domain::{
     BookingId, BookingState, HoldId, HoldState, HolderId, Kind, Line, Offer, OfferId, PaymentState,
     UnitState, text,
 };
-use holdfast_engine::ledger::{BookingFilter, BookingView};
+use holdfast_engine::ledger::{BookingFilter, BookingView, OfferView};
 
 use super::{
     super::{lines::LineWords, words},
@@ -30,6 +30,7 @@ const SHOWN_AT_ONCE: usize = 50;
 struct BookingsPage {
     frame: Frame,
     asked: Asked,
+    offers: Vec<OfferChoice>,
     payments: Vec<PaymentChoice>,
     found: Found,
 }
@@ -64,6 +65,33 @@ struct Asked {
     unit: String,
     payment: String,
     place: Place,
+}
+
+/// An offer to choose by its name, here and in the journal.
+pub(super) struct OfferChoice {
+    pub id: String,
+    pub name: String,
+    pub chosen: bool,
+}
+
+/// So many offers are listed by name; one beyond them that was asked for is listed too.
+const OFFERS_LISTED: usize = 500;
+
+impl OfferChoice {
+    pub(super) async fn all(app: &App, asked: &str) -> Vec<Self> {
+        // Bookings can be found without the list, too.
+        let page = app.ledger().offers(None, OFFERS_LISTED).await;
+        let listed = page.map(|page| page.data).unwrap_or_default();
+        let choice = |view: &OfferView| {
+            let def = view.offer.def();
+            Self { id: def.id.to_string(), name: def.name.clone(), chosen: def.id.as_str() == asked }
+        };
+        let mut all: Vec<Self> = listed.iter().map(choice).collect();
+        if !asked.is_empty() && !all.iter().any(|choice| choice.chosen) {
+            all.push(Self { id: asked.to_owned(), name: asked.to_owned(), chosen: true });
+        }
+        all
+    }
 }
 
 struct PaymentChoice {
@@ -258,7 +286,8 @@ pub(crate) async fn find(
 impl BookingsPage {
     async fn of(app: &App, asked: Asked, found: Found, notice: Option<Notice>) -> Self {
         let payments = asked.payments();
-        Self { frame: Frame::around(app, notice).await, asked, payments, found }
+        let offers = OfferChoice::all(app, &asked.offer).await;
+        Self { frame: Frame::around(app, notice).await, asked, offers, payments, found }
     }
 }
 

@@ -2,9 +2,16 @@
 
 use axum::{extract::State, response::Response};
 use holdfast_domain::{Amendment, Command, InventoryDef, Moment, OfferDef, OfferId};
+use holdfast_engine::ledger::SnapshotUnits;
 
-use super::{Form, Notice, Submitted, SubmittedTo, go, is_ours_to_say, offer::OfferPage, refused, submit};
-use crate::{app::Shared, problem::Problem, wire::time};
+use super::{
+    super::words, Form, Notice, Submitted, SubmittedTo, go, is_ours_to_say, offer::OfferPage, refused, submit,
+};
+use crate::{
+    app::{App, Shared},
+    problem::{Code, Problem},
+    wire::time,
+};
 
 /// The fields as the form shows them.
 pub(super) struct Settings {
@@ -77,6 +84,21 @@ fn amendment(form: &Form) -> Result<Amendment, Problem> {
     })
 }
 
+/// Of a line more is sold than the capacity that was asked for.
+async fn too_small(app: &App, id: &OfferId, line: &str) -> Result<Notice, Problem> {
+    let snapshot = app.ledger().snapshot(id, None).await?;
+    let snapshot = snapshot.ok_or_else(|| Problem::unknown_offer(id.as_str()))?;
+    let unit = match &snapshot.units {
+        SnapshotUnits::Dense(units) => snapshot.offer.find(line).and_then(|unit| units.get(unit as usize)),
+        SnapshotUnits::Cells(_) => None,
+    };
+    let sold = unit.map_or(0, |unit| u64::from(unit.held) + u64::from(unit.booked));
+    Ok(Notice::bad(format!(
+        "{line}: {} held or booked; capacity cannot go below that.",
+        if sold == 1 { "1 is".to_owned() } else { format!("{} are", words::count(sold)) }
+    )))
+}
+
 /// `POST /admin/offers/{offer}/change`.
 pub(crate) async fn change(
     State(app): State<Shared>,
@@ -92,8 +114,11 @@ pub(crate) async fn change(
     match outcome {
         Ok(_) => go(&format!("/admin/offers/{offer}?done=changed")),
         Err(problem) if is_ours_to_say(&problem) => {
-            let page = OfferPage::load(&app, &offer, &form, Some(Notice::of(&problem))).await?;
-            refused(&organiser, &problem, &page)
+            let notice = match form.one("line").filter(|_| problem.code == Code::UnitTaken) {
+                Some(line) => too_small(&app, &offer, line).await?,
+                None => Notice::of(&problem),
+            };
+            refused(&organiser, &problem, &OfferPage::load(&app, &offer, &form, Some(notice)).await?)
         }
         Err(problem) => Err(problem),
     }

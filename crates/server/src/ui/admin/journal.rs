@@ -14,6 +14,7 @@ use holdfast_engine::ledger::{
 use super::{
     super::words,
     Form, Notice,
+    bookings::OfferChoice,
     frame::Frame,
     paging::{Place, Turned, Ways, turn},
     refused, shown,
@@ -40,6 +41,7 @@ const LOOKS: usize = 4;
 struct JournalPage {
     frame: Frame,
     asked: Asked,
+    offers: Vec<OfferChoice>,
     unit: Option<UnitStory>,
     story: Vec<Told>,
     ways: Ways,
@@ -56,7 +58,8 @@ struct Read {
 impl JournalPage {
     async fn of(app: &App, asked: Asked, read: Read, notice: Option<Notice>) -> Self {
         let Read { unit, story, ways } = read;
-        Self { frame: Frame::around(app, notice).await, asked, unit, story, ways }
+        let offers = OfferChoice::all(app, &asked.offer).await;
+        Self { frame: Frame::around(app, notice).await, asked, offers, unit, story, ways }
     }
 }
 

@@ -52,19 +52,31 @@ pub(super) struct Notice {
     /// `good` or `bad`, as the look has them.
     pub tone: &'static str,
     pub words: String,
+    /// One by one, where there are several things to say.
+    pub list: Vec<String>,
 }
 
 impl Notice {
     fn good(words: impl Into<String>) -> Self {
-        Self { tone: "good", words: words.into() }
+        Self { tone: "good", words: words.into(), list: Vec::new() }
     }
 
     fn bad(words: impl Into<String>) -> Self {
-        Self { tone: "bad", words: words.into() }
+        Self { tone: "bad", words: words.into(), list: Vec::new() }
     }
 
+    /// Several faults stand on lines of their own in a problem's words.
     fn of(problem: &Problem) -> Self {
-        Self::bad(format!("{}. {}", problem.code.title(), problem.detail))
+        // What is wrong with a form is said by the words on its fields; a request is nothing that people sent.
+        let title = match problem.code {
+            Code::InvalidRequest => "That cannot be done yet",
+            code => code.title(),
+        };
+        let lines: Vec<String> = problem.detail.lines().map(str::to_owned).collect();
+        match &lines[..] {
+            [] | [_] => Self::bad(format!("{title}. {}", problem.detail)),
+            _ => Self { list: lines, ..Self::bad(format!("{title}.")) },
+        }
     }
 }
 

@@ -189,7 +189,7 @@ impl OfferPage {
         let (mut seats, mut stock, mut calendar) = (None, Vec::new(), None);
         match view.offer.inventory() {
             Inventory::Seats(plan) => seats = Some(SeatGrid::of(plan, &snapshot, query)),
-            Inventory::Stock(lines) => stock = StockRow::all(lines, &snapshot, view.offer.currency()),
+            Inventory::Stock(lines) => stock = StockRow::all(lines, &snapshot, view.offer.currency(), query),
             Inventory::Slots(slots) => {
                 let today = figures::today(slots, app.clock.now()).to_string();
                 let field = |name: &str, usual: &str| query.one(name).unwrap_or(usual).to_owned();

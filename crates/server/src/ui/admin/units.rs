@@ -58,7 +58,8 @@ pub(super) struct GridSeat {
 
 pub(super) struct StockRow {
     pub key: String,
-    pub capacity: u32,
+    /// As it is, or as it was typed where that could not be done.
+    pub capacity: String,
     pub price: String,
     pub blocked: bool,
 }
@@ -112,11 +113,17 @@ fn state_of(snapshot: &Snapshot, unit: UnitNo) -> UnitState {
 }
 
 impl StockRow {
-    pub(super) fn all(lines: &[StockLine], snapshot: &Snapshot, currency: Currency) -> Vec<Self> {
+    pub(super) fn all(
+        lines: &[StockLine],
+        snapshot: &Snapshot,
+        currency: Currency,
+        typed: &Form,
+    ) -> Vec<Self> {
         let SnapshotUnits::Dense(units) = &snapshot.units else { return Vec::new() };
+        let typed = |key: &str| typed.one("capacity").filter(|_| typed.one("line") == Some(key));
         let row = |(line, unit): (&StockLine, &holdfast_domain::Unit)| Self {
             key: line.key.clone(),
-            capacity: line.capacity,
+            capacity: typed(&line.key).map_or_else(|| line.capacity.to_string(), str::to_owned),
             price: words::money(line.price, currency),
             blocked: unit.blocked,
         };

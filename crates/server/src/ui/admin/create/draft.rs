@@ -84,6 +84,23 @@ pub(super) fn number(what: &str, text: &str) -> Result<u32, Problem> {
 /// The API names a field by its path; a form has sections, lines and services, counted from 1.
 fn in_words(problem: Problem) -> Problem {
     let mut words = problem.detail.to_string();
+    // What a form has only one of is named as the form names it.
+    for (path, field) in [
+        ("slots.timezone:", "Time zone:"),
+        ("slots.grid_minutes:", "Starts every … minutes:"),
+        ("slots.capacity:", "Places per slot:"),
+        ("slots.services:", "Services:"),
+        ("slots.closed", "Closed days"),
+        ("slots.hours", "Opening hours"),
+        ("seats.sections:", "Sections:"),
+        ("stock.lines:", "Lines:"),
+        ("limit_per_holder:", "One holder may have:"),
+        ("hold_ttl_s:", "A hold lasts:"),
+    ] {
+        if let Some(rest) = words.strip_prefix(path) {
+            return Problem::new(problem.code, format!("{field}{}", without_index(rest)));
+        }
+    }
     for (path, word) in [
         ("seats.sections[", "section "),
         ("stock.lines[", "line "),
@@ -93,6 +110,14 @@ fn in_words(problem: Problem) -> Problem {
         words = counted_from_one(&words, path, word);
     }
     Problem::new(problem.code, words)
+}
+
+/// What follows the name of a list, without the number of the thing in it: the words after it say which one it is.
+fn without_index(rest: &str) -> String {
+    match rest.starts_with('[') {
+        true => rest.split_once(':').map_or_else(|| rest.to_owned(), |(_, words)| format!(":{words}")),
+        false => rest.to_owned(),
+    }
 }
 
 fn counted_from_one(text: &str, path: &str, word: &str) -> String {
@@ -140,5 +165,9 @@ mod tests {
         let fault =
             in_words(Problem::invalid("seats.sections[0].rows[1].name: row A stands twice in this offer"));
         assert_eq!(fault.detail, "section 1, row 2, name: row A stands twice in this offer");
+        let fault = in_words(Problem::invalid("slots.timezone: is not a time zone"));
+        assert_eq!(fault.detail, "Time zone: is not a time zone");
+        let fault = in_words(Problem::invalid("slots.hours[2].from: must be a time"));
+        assert_eq!(fault.detail, "Opening hours: must be a time");
     }
 }

@@ -154,7 +154,9 @@ pub(crate) async fn send(
         _ if removed.is_some() => Err(None),
         (_, Err(problem)) => Err(Some(problem.clone())),
     };
-    let preview = PreviewPart::of(made.as_deref().map_err(Some));
+    // What is wrong is told at the top of the page, and only there.
+    let told = matches!(outcome, Err(Some(_)));
+    let preview = PreviewPart::of(made.as_deref().map_err(|problem| (!told).then_some(problem)));
     let page = async |notice| {
         let frame = Frame::around(&app, notice).await;
         CreatePage { frame, key, terms, draft, preview }

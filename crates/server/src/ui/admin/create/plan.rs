@@ -65,8 +65,9 @@ impl PlanDraft {
         // Places count when every section has one: as soon as one is drawn, the others lie one behind the other.
         let drawn = filled().any(SectionDraft::is_drawn);
         let (mut sections, mut back) = (Vec::new(), 0);
-        for (at, section) in (1..).zip(filled()) {
+        for (at, section) in (1..).zip(&self.sections).filter(|(_, section)| !section.is_empty()) {
             let within = |problem: Problem| Problem::invalid(format!("Section {at}: {}", problem.detail));
+            section.is_named().map_err(within)?;
             let mut json = section.json(terms).map_err(within)?;
             if drawn {
                 section.place(&mut json, back).map_err(within)?;
@@ -115,9 +116,21 @@ impl SectionDraft {
         }
     }
 
-    /// A section without a name and rows was never filled in.
+    /// A section with nothing in it was never filled in.
     fn is_empty(&self) -> bool {
-        self.name.is_empty() && self.category.is_empty()
+        [&self.name, &self.category, &self.first_row, &self.rows, &self.seats]
+            .iter()
+            .all(|text| text.is_empty())
+    }
+
+    /// One more section comes with the rows of the last; it is not left out because its name is still to come.
+    fn is_named(&self) -> Result<(), Problem> {
+        match (self.name.is_empty(), self.category.is_empty()) {
+            (false, false) => Ok(()),
+            (true, true) => Err(Problem::invalid("give it a name and a category, or remove it.")),
+            (true, false) => Err(Problem::invalid("give it a name, or remove it.")),
+            (false, true) => Err(Problem::invalid("give it a category.")),
+        }
     }
 
     /// Whether it says where it lies.

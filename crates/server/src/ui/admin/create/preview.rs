@@ -11,7 +11,7 @@ use crate::problem::Problem;
 #[template(path = "admin/preview.html")]
 pub(super) struct PreviewPart {
     /// What is still wrong.
-    fault: Option<String>,
+    faults: Vec<String>,
     drawing: Option<Drawing>,
     rows: Vec<PreviewRow>,
     total: String,
@@ -28,8 +28,9 @@ impl PreviewPart {
         match made {
             Ok(offer) => Self::drawn(offer),
             Err(problem) => {
-                let fault = problem.map(|problem| problem.detail.to_string());
-                Self { fault, drawing: None, rows: Vec::new(), total: String::new() }
+                let faults =
+                    problem.map_or("", |problem| &*problem.detail).lines().map(str::to_owned).collect();
+                Self { faults, drawing: None, rows: Vec::new(), total: String::new() }
             }
         }
     }
@@ -67,6 +68,6 @@ impl PreviewPart {
                 (calendar.services.iter().map(row).collect(), total, None)
             }
         };
-        Self { fault: None, drawing, rows, total }
+        Self { faults: Vec::new(), drawing, rows, total }
     }
 }

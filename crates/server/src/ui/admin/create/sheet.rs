@@ -25,16 +25,16 @@ impl SheetDraft {
     pub(super) fn json(&self, terms: &Terms) -> Result<(&'static str, Value), Problem> {
         let decimals = terms.currency()?.decimals();
         let sheet = parse_sheet(self.text.as_bytes(), decimals).map_err(|faults| {
-            let told: Vec<String> = faults
+            let mut told: Vec<String> = faults
                 .iter()
                 .take(TOLD)
                 .map(|fault| format!("Line {}: {}.", fault.line, fault.what))
                 .collect();
-            let more = match faults.len().saturating_sub(TOLD) {
-                0 => String::new(),
-                more => format!(" And {more} more."),
-            };
-            Problem::invalid(told.join(" ") + &more)
+            match faults.len().saturating_sub(TOLD) {
+                0 => {}
+                more => told.push(format!("And {more} more.")),
+            }
+            Problem::invalid(told.join("\n"))
         })?;
         Ok(match sheet {
             Sheet::Seats(sections) => ("seats", json!(offer::Seats::of(&sections))),
