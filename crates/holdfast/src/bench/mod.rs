@@ -49,7 +49,7 @@ pub struct BenchArgs {
     /// Only these groups of figures
     #[arg(long, value_delimiter = ',', value_name = "GROUP,GROUP")]
     only: Vec<Group>,
-    /// Connections of the load generator [default: 128; 256 on PostgreSQL, whose batches they fill]
+    /// Connections of the load generator [default: 128; 512 on PostgreSQL, whose batches they fill]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=4096))]
     connections: Option<u64>,
     /// Measure PostgreSQL instead, on this server (databases are made there and dropped), beside pgbench
@@ -104,7 +104,7 @@ impl Group {
 
 impl BenchArgs {
     fn connections(&self) -> u64 {
-        self.connections.unwrap_or(if self.ledger.is_some() { 256 } else { 128 })
+        self.connections.unwrap_or(if self.ledger.is_some() { 512 } else { 128 })
     }
 }
 
