@@ -151,7 +151,7 @@ pub(super) fn given(kept: &[Kept], now: Moment) -> Option<Part<'_>> {
         now.ms(),
         sparse(new.iter().map(|kept| kept.words.columns().2)),
     ];
-    Part::of(new.len(), &INSERT_ANSWERS, columns, "a key has an answer already")
+    Part::inserting(new.len(), &INSERT_ANSWERS, columns)
 }
 
 /// The keys that were open, and have words now.

@@ -69,6 +69,14 @@ impl EntryRow {
         codec::encode_entry(&mut bytes, self.version.0, self.at, &self.actor, &self.event);
         bytes
     }
+
+    /// Its one offer and the version before, where it has one offer and no booking.
+    pub(super) fn plain(&self) -> Option<(&OfferId, Version)> {
+        match (self.offers.as_slice(), self.before.as_slice(), self.booking) {
+            ([offer], [before], None) => Some((offer, *before)),
+            _ => None,
+        }
+    }
 }
 
 /// The number of an entry: one more than any of its offers had.

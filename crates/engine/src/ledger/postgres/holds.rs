@@ -1,6 +1,7 @@
-//! The rows of holds: a placed one is inserted, an older one updated while it is still open.
+//! The rows of holds: a placed one is inserted, an older one updated while it is still open. Most of those that are placed
+//! have not changed since, and go without the columns that say so.
 //!
-//! Two statements rather than one with `ON CONFLICT`, which looks for every new row before it inserts it: most of what a
+//! Several statements rather than one with `ON CONFLICT`, which looks for every new row before it inserts it: most of what a
 //! sale writes is new holds.
 
 use holdfast_domain::{Hold, HoldState, Moment};
@@ -14,6 +15,23 @@ use super::{
     write::sparse,
 };
 
+const INSERT_FRESH: Sql = Sql {
+    text: "INSERT INTO holdfast.holds (offer_id, id, holder, state, amount, currency, expires_at, version, body)
+           SELECT offer_id, id, holder, 'active', amount, currency, holdfast.at(expires), version, body
+           FROM (SELECT unnest($1::text[]) AS offer_id, unnest($2::text[]) AS id, unnest($3::text[]) AS holder,
+                        unnest($4::bigint[]) AS amount, unnest($5::text[]) AS currency, unnest($6::bigint[]) AS expires,
+                        unnest($7::bigint[]) AS version, unnest($8::bytea[]) AS body) AS t",
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::BYTEA_ARRAY,
+    ],
+};
 const INSERT_HOLDS: Sql = Sql {
     text: "INSERT INTO holdfast.holds
                (offer_id, id, holder, state, amount, currency, expires_at, extensions, ended_at, booking_id, version, body,
@@ -69,9 +87,35 @@ const UPDATE_HOLDS: Sql = Sql {
     ],
 };
 
-/// The holds that are new.
+/// The holds that are new and as they were placed.
+pub(super) fn fresh(effects: &Effects) -> Option<Part<'_>> {
+    let holds: Vec<&Hold> = new(effects).filter(|hold| is_fresh(hold)).collect();
+    let columns = columns![
+        holds.iter().map(|hold| rows::home(&hold.lines).as_str()).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.id.to_string()).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.holder.as_str()).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.amount.minor() as i64).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.currency.code()).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.expires_at.ms()).collect::<Vec<_>>(),
+        holds.iter().map(|hold| hold.version.0 as i64).collect::<Vec<_>>(),
+        holds.iter().map(|hold| rows::hold_body(hold)).collect::<Vec<_>>(),
+    ];
+    Part::inserting(holds.len(), &INSERT_FRESH, columns)
+}
+
+fn new(effects: &Effects) -> impl Iterator<Item = &Hold> {
+    effects.placed.iter().map(|placed| &effects.holds[placed])
+}
+
+/// Whether the columns that [`INSERT_FRESH`] leaves out have nothing to say.
+fn is_fresh(hold: &Hold) -> bool {
+    let Hold { state, extensions, payments, returns_to, .. } = hold;
+    *state == HoldState::Active && *extensions == 0 && *payments == 0 && returns_to.is_none()
+}
+
+/// The holds that are new and have changed since.
 pub(super) fn placed(effects: &Effects) -> Option<Part<'_>> {
-    let holds: Vec<&Hold> = effects.placed.iter().map(|placed| &effects.holds[placed]).collect();
+    let holds: Vec<&Hold> = new(effects).filter(|hold| !is_fresh(hold)).collect();
     let of = Columns::of(effects, &holds);
     let columns = columns![
         of.offers,
@@ -90,7 +134,7 @@ pub(super) fn placed(effects: &Effects) -> Option<Part<'_>> {
         of.pinned,
         of.returns,
     ];
-    Part::of(holds.len(), &INSERT_HOLDS, columns, "a hold is there already")
+    Part::inserting(holds.len(), &INSERT_HOLDS, columns)
 }
 
 /// The holds that were there before and changed.

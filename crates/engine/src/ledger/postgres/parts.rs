@@ -27,8 +27,8 @@ pub(super) struct Part<'a> {
     sql: &'static Sql,
     columns: Vec<Column<'a>>,
     rows: usize,
-    /// What it means if it changes fewer.
-    otherwise: &'static str,
+    /// What it means if it changes fewer; `None` where it cannot.
+    otherwise: Option<&'static str>,
 }
 
 impl<'a> Part<'a> {
@@ -39,12 +39,29 @@ impl<'a> Part<'a> {
         columns: Vec<Column<'a>>,
         otherwise: &'static str,
     ) -> Option<Self> {
-        (rows > 0).then_some(Self { sql, columns, rows, otherwise })
+        (rows > 0).then_some(Self { sql, columns, rows, otherwise: Some(otherwise) })
+    }
+
+    /// Of rows that are all inserted or none: nobody need count them.
+    pub(super) fn inserting(rows: usize, sql: &'static Sql, columns: Vec<Column<'a>>) -> Option<Self> {
+        (rows > 0).then_some(Self { sql, columns, rows, otherwise: None })
     }
 
     /// Somebody else got there first where fewer rows changed: what this transaction counted on is no longer so.
     fn check(&self, changed: i64) -> Result<(), Trouble> {
-        if changed == self.rows as i64 { Ok(()) } else { Err(Trouble::lost(self.otherwise)) }
+        match self.otherwise {
+            Some(otherwise) if changed != self.rows as i64 => Err(Trouble::lost(otherwise)),
+            _ => Ok(()),
+        }
+    }
+
+    const fn is_counted(&self) -> bool {
+        self.otherwise.is_some()
+    }
+
+    /// What it says, and whether its rows are counted.
+    const fn said(&self) -> (&'static Sql, bool) {
+        (self.sql, self.is_counted())
     }
 
     fn args(&self) -> impl Iterator<Item = &(dyn ToSql + Sync)> {
@@ -59,11 +76,12 @@ pub(super) async fn write(session: &Session, parts: &[Part<'_>]) -> Result<(), T
         [] => Ok(()),
         [one] => one.check(session.change(one.sql, &args).await? as i64),
         several => {
-            let Joined { text, types, .. } = joined(several.iter().map(|part| part.sql), "");
+            let Joined { text, types } = joined(several.iter().map(Part::said), "");
             let changed = session.ask(&text, &types, &args).await?;
             let changed = changed.first().ok_or_else(|| Trouble::Down("PostgreSQL counts no rows".into()))?;
             let changed: Vec<i64> = changed.get(0);
-            several.iter().zip(changed).try_for_each(|(part, changed)| part.check(changed))
+            let counted = several.iter().filter(|part| part.is_counted());
+            counted.zip(changed).try_for_each(|(part, changed)| part.check(changed))
         }
     }
 }
@@ -77,10 +95,11 @@ pub(super) async fn write_and_commit(
     parts: &[Part<'_>],
     written: impl FnOnce(),
 ) -> Result<(), Trouble> {
-    let rows: Vec<i64> = parts.iter().map(|part| part.rows as i64).collect();
+    let counted = parts.iter().filter(|part| part.is_counted());
+    let rows: Vec<i64> = counted.map(|part| part.rows as i64).collect();
     let args = parts.iter().flat_map(Part::args).chain([&rows as &(dyn ToSql + Sync)]);
     let args: Vec<&(dyn ToSql + Sync)> = args.collect();
-    let Joined { text, types } = joined(parts.iter().map(|part| part.sql), MUST_BE);
+    let Joined { text, types } = joined(parts.iter().map(Part::said), MUST_BE);
     // What is not known yet would be sent after the COMMIT.
     session.know(&[(&text, &types)]).await?;
     let write = async {
@@ -119,17 +138,21 @@ struct Joined {
 /// Said of the list of counts: that it is the one in the argument behind all others.
 const MUST_BE: &str = "1 / (counts = $1)::int";
 
-/// One statement that does what these do. Its row has their counts, or what is to be `said` of those.
-fn joined<'a>(statements: impl Iterator<Item = &'a Sql>, said: &str) -> Joined {
-    let (mut text, mut counts, mut types) = (String::from("WITH "), String::new(), Vec::new());
-    for (at, sql) in statements.enumerate() {
+/// One statement that does what these do. Its row has the counts of those that are counted, or what is to be `said` of
+/// those.
+fn joined<'a>(statements: impl Iterator<Item = (&'a Sql, bool)>, said: &str) -> Joined {
+    let (mut text, mut counts, mut types) = (String::from("WITH "), Vec::new(), Vec::new());
+    for (at, (sql, is_counted)) in statements.enumerate() {
         let comma = if at == 0 { "" } else { ", " };
         write_all(&mut text, format_args!("{comma}part{at} AS ("));
         push_renumbered(&mut text, sql.text, types.len());
-        text.push_str(" RETURNING 1)");
-        write_all(&mut counts, format_args!("{comma}(SELECT count(*) FROM part{at})"));
+        text.push_str(if is_counted { " RETURNING 1)" } else { ")" });
+        if is_counted {
+            counts.push(format!("(SELECT count(*) FROM part{at})"));
+        }
         types.extend_from_slice(sql.types);
     }
+    let counts = counts.join(", ");
     text.push_str(" SELECT ");
     match said {
         "" => text.push_str("counts"),
@@ -138,7 +161,7 @@ fn joined<'a>(statements: impl Iterator<Item = &'a Sql>, said: &str) -> Joined {
             types.push(Type::INT8_ARRAY);
         }
     }
-    write_all(&mut text, format_args!(" FROM (SELECT ARRAY[{counts}] AS counts) AS all_parts"));
+    write_all(&mut text, format_args!(" FROM (SELECT ARRAY[{counts}]::bigint[] AS counts) AS all_parts"));
     Joined { text, types }
 }
 
@@ -187,12 +210,15 @@ mod tests {
         const NOTE: Sql = Sql { text: "INSERT INTO b VALUES ($1::bigint)", types: &[Type::INT8] };
         let both = "WITH part0 AS (UPDATE a SET n = $2 WHERE id = $1 RETURNING 1), \
                     part1 AS (INSERT INTO b VALUES ($3::bigint) RETURNING 1) SELECT ";
-        let counts = " FROM (SELECT ARRAY[(SELECT count(*) FROM part0), (SELECT count(*) FROM part1)] AS counts) \
-                      AS all_parts";
-        let joined = |said| joined([&TAKE, &NOTE].into_iter(), said);
+        let counts = " FROM (SELECT ARRAY[(SELECT count(*) FROM part0), (SELECT count(*) FROM part1)]::bigint[] \
+                      AS counts) AS all_parts";
+        let joined = |said| joined([(&TAKE, true), (&NOTE, true)].into_iter(), said);
         assert_eq!(joined("").text, format!("{both}counts{counts}"));
         assert_eq!(joined("").types, [Type::INT8, Type::INT8, Type::INT8]);
         assert_eq!(joined(MUST_BE).text, format!("{both}1 / (counts = $4)::int{counts}"));
         assert_eq!(joined(MUST_BE).types, [Type::INT8, Type::INT8, Type::INT8, Type::INT8_ARRAY]);
+        let text = super::joined([(&TAKE, true), (&NOTE, false)].into_iter(), "").text;
+        assert!(text.contains("VALUES ($3::bigint)) SELECT"), "nobody counts what is inserted: {text}");
+        assert!(text.contains("ARRAY[(SELECT count(*) FROM part0)]::bigint[]"), "{text}");
     }
 }
