@@ -204,7 +204,7 @@ async fn who_loses_looks_its_key_up_once() {
     let lost = |told: &&Result<Reply, LedgerError>| matches!(told, Ok(Reply::Refused(_)));
     assert_eq!(told.iter().filter(lost).count(), 1, "{told:?}");
     let log = fs::read_to_string(house.server.log()).expect("a log");
-    assert_eq!(log.matches("FROM holdfast.answers WHERE key").count(), 2, "one look for each of the two");
+    assert_eq!(log.matches("AS asked(key)").count(), 2, "one look for each of the two");
 }
 
 /// Once, somebody who sells has what the migration wants and wants what it has, and PostgreSQL chose the migration.
