@@ -361,8 +361,12 @@ export class SeatPainter {
     if (this.level === NUMBERS) this.#pinRows(context);
   }
 
-  /** A row whose left end is out of the picture has its name at the edge, so that a number never stands alone. */
+  /**
+   * A row whose left end is out of the picture has its name at the edge, so that a number never stands alone. Where there is
+   * no room for all of them, as along the top of a stand that is turned, some do without.
+   */
   #pinRows(context) {
+    const pinned = [];
     const size = 12 * this.ratio;
     context.font = `650 ${size}px ${this.look.font}`;
     context.textAlign = "center";
@@ -373,12 +377,12 @@ export class SeatPainter {
         const ends = [-1, 1].map((side) => this.#pixel(place.rowEnd(index, side)));
         // Around a pitch some rows begin on the right.
         const turned = ends[1][0] < ends[0][0];
-        if (!this.#isInside(...ends[turned ? 1 : 0])) this.#pinRow(context, place, places, row, turned);
+        if (!this.#isInside(...ends[turned ? 1 : 0])) this.#pinRow(context, place, places, row, turned, pinned);
       });
     }
   }
 
-  #pinRow(context, { section }, places, row, turned) {
+  #pinRow(context, { section }, places, row, turned, pinned) {
     const seat = (at) => {
       const unit = (turned ? row.first + row.seats - 1 - at : row.first + at) - section.first;
       return this.#pixel([places[2 * unit], places[2 * unit + 1]]);
@@ -394,6 +398,9 @@ export class SeatPainter {
     const reach = Math.min(1, (this.#scale * 0.85) / away);
     const cx = between(half + 2 * this.ratio, x + (bx - x) * reach, this.#marks.width - half - 2 * this.ratio);
     const cy = between(high + 2 * this.ratio, y + (by - y) * reach, this.#marks.height - high - 2 * this.ratio);
+    const overlaps = (other) => Math.abs(cx - other.cx) < half + other.half && Math.abs(cy - other.cy) < high + other.high;
+    if (pinned.some(overlaps)) return;
+    pinned.push({ cx, cy, half, high });
     context.beginPath();
     context.roundRect(cx - half, cy - high, 2 * half, 2 * high, 5 * this.ratio);
     context.fillStyle = this.look.ground;
